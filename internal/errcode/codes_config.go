@@ -1,0 +1,4 @@
+package errcode
+
+// configCodes are MB10xx: pipeline file and command line.
+var configCodes = []Code{}

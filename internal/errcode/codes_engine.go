@@ -1,0 +1,4 @@
+package errcode
+
+// engineCodes are MB60xx: the engine.
+var engineCodes = []Code{}

@@ -1,0 +1,4 @@
+package errcode
+
+// filesCodes are MB21xx: files and generated sources.
+var filesCodes = []Code{}

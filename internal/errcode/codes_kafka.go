@@ -1,0 +1,4 @@
+package errcode
+
+// kafkaCodes are MB20xx: Kafka source.
+var kafkaCodes = []Code{}

@@ -1,0 +1,4 @@
+package errcode
+
+// storeCodes are MB13xx: stores.
+var storeCodes = []Code{}

@@ -1,0 +1,4 @@
+package errcode
+
+// tableCodes are MB12xx: table and its log.
+var tableCodes = []Code{}

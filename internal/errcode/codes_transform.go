@@ -1,0 +1,4 @@
+package errcode
+
+// transformCodes are MB40xx: transforms.
+var transformCodes = []Code{}

@@ -1,0 +1,41 @@
+package retry
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Policy says how long and how often to try. The zero value tries for 30 s, from 100 ms up to 5 s apart.
+type Policy struct {
+	First  time.Duration // pause after the first failure; 0 is 100 ms
+	Max    time.Duration // longest pause; 0 is 5 s
+	Budget time.Duration // no new try after this long; 0 is 30 s
+}
+
+// Do calls op until it succeeds, its error is not retryable, the budget is spent or ctx ends, and returns the last error.
+func Do(ctx context.Context, p Policy, retryable func(error) bool, op func(ctx context.Context) error) error {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = or(p.First, 100*time.Millisecond)
+	b.MaxInterval = or(p.Max, 5*time.Second)
+	var last error
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = op(ctx)
+		if last != nil && !retryable(last) {
+			return struct{}{}, backoff.Permanent(last)
+		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(or(p.Budget, 30*time.Second)))
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
