@@ -1,0 +1,83 @@
+package checkpointlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"microbatch/ident"
+)
+
+const epochDir = "_engine/epoch/"
+
+// Epoch is the content of _engine/epoch/<e>: who claimed it, and what its pipeline was.
+type Epoch struct {
+	Epoch       ident.Epoch       `json:"epoch"`
+	Entry       string            `json:"entry"`
+	Started     string            `json:"started"` // RFC 3339, for people
+	Host        string            `json:"host,omitempty"`
+	Pipeline    string            `json:"pipeline"`
+	Shard       string            `json:"shard,omitempty"`
+	Identity    map[string]any    `json:"identity"`  // may not change over the life of a query
+	Evolution   map[string]any    `json:"evolution"` // may change while no batch is pending
+	Fingerprint string            `json:"fingerprint"`
+	Learned     map[string]string `json:"learned,omitempty"`
+}
+
+// Epochs are the claimed epochs, ascending.
+func (c *Checkpoint) Epochs(ctx context.Context) ([]ident.Epoch, error) {
+	ns, err := c.listNumbers(ctx, epochDir)
+	out := make([]ident.Epoch, len(ns))
+	for i, n := range ns {
+		out[i] = ident.Epoch(n)
+	}
+	return out, err
+}
+
+// NewestEpoch is the highest claimed epoch; 0 if none was.
+func (c *Checkpoint) NewestEpoch(ctx context.Context) (ident.Epoch, error) {
+	all, err := c.Epochs(ctx)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return all[len(all)-1], nil
+}
+
+// ReadEpoch reads the entry of an epoch.
+func (c *Checkpoint) ReadEpoch(ctx context.Context, e ident.Epoch) (Epoch, error) {
+	key := epochDir + e.String()
+	data, err := c.Store.Get(ctx, key)
+	if err != nil {
+		return Epoch{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	var out Epoch
+	if err := Unseal(data, &out); err != nil {
+		return Epoch{}, Damaged{key, err}
+	}
+	return out, nil
+}
+
+// Claim puts entry under the first free epoch above the claimed ones and above floor (the epoch found in the sink), and returns the epoch.
+// Losing a race for one number is no error: the next is tried, because the newest wins.
+func (c *Checkpoint) Claim(ctx context.Context, floor ident.Epoch, run ident.RunID, entry Epoch) (ident.EntryID, error) {
+	newest, err := c.NewestEpoch(ctx)
+	if err != nil {
+		return ident.EntryID{}, err
+	}
+	for e := max(newest, floor) + 1; ; e++ {
+		id := ident.EntryID{Epoch: e, Run: run}
+		entry.Epoch, entry.Entry = e, id.String()
+		data, err := Seal(entry)
+		if err != nil {
+			return ident.EntryID{}, err
+		}
+		err = c.Store.PutIfAbsent(ctx, epochDir+e.String(), data)
+		if err == nil {
+			return id, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return ident.EntryID{}, fmt.Errorf("claim epoch %d: %w", e, err)
+		}
+	}
+}
