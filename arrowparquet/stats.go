@@ -1,0 +1,28 @@
+package arrowparquet
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// ColumnStats are the statistics of one leaf column, over a file or a row group.
+type ColumnStats struct {
+	Path  []string       // names from the root, with "element", "key" and "value" inside arrays and maps
+	Type  arrow.DataType // of the leaf
+	Nulls int64          // entries that are null, an empty or null list around them counting as one
+	NaN   bool           // a NaN was seen; then there is no minimum and maximum
+	// Min and Max are bounds that occur, or nil if there are none (no value, a NaN, a type without order). They are: bool; int64 for integers, dates
+	// (days) and timestamps (microseconds); float64; decimal.Decimal128 for decimals; string for STRING and BINARY.
+	Min, Max any
+	// MinCut and MaxCut say that Min and Max are only the beginning of what occurs: the true maximum is not below Max but may be above it.
+	MinCut, MaxCut bool
+}
+
+// FileStats describes a file that was written.
+type FileStats struct {
+	Rows    int64
+	Bytes   int64
+	Columns []ColumnStats // leaves in order
+
+	schema  *arrow.Schema
+	indexed int // leaves with minimum and maximum in DeltaJSON; negative: all
+}
