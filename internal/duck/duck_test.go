@@ -1,0 +1,167 @@
+//go:build cgo && duckdb_arrow
+
+package duck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+var numbers = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+
+// counting yields records of rows a = 0, 1, 2, ... and counts them.
+func counting(mem memory.Allocator, records, rows int) (next func() (arrow.RecordBatch, error), given *int) {
+	given = new(int)
+	return func() (arrow.RecordBatch, error) {
+		if *given == records {
+			return nil, nil
+		}
+		b := array.NewRecordBuilder(mem, numbers)
+		defer b.Release()
+		for i := range rows {
+			n := int64(*given*rows + i)
+			b.Field(0).(*array.Int64Builder).Append(n)
+			b.Field(1).(*array.StringBuilder).Append(fmt.Sprint("row ", n))
+		}
+		*given++
+		return b.NewRecordBatch(), nil
+	}, given
+}
+
+func open(t *testing.T, cfg Config) *Conn {
+	t.Helper()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c
+}
+
+func TestOneViewServesManyStreams(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "batch", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		next, _ := counting(mem, 4, 1000)
+		v.Feed(next)
+		got, err := c.Text(t.Context(), "SELECT (count(*) || ' ' || sum(a) || ' ' || max(s)) FROM batch")
+		if err != nil || got != "4000 7998000 row 999" {
+			t.Fatalf("%q %v", got, err)
+		}
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResultsStream(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "batch", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, given := counting(mem, 1000, 1000)
+	v.Feed(next)
+	rows, err := c.Query(t.Context(), "SELECT a + 1 AS b, s FROM batch WHERE a % 2 = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := rows.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Release()
+	if *given > 200 {
+		t.Errorf("%d of 1000 records were pulled for the first row", *given)
+	}
+	rows.Close() // left early
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestErrorOfTheStreamIsKept(t *testing.T) {
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "batch", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := errors.New("disk on fire")
+	v.Feed(func() (arrow.RecordBatch, error) { return nil, want })
+	if err := c.Exec(t.Context(), "SELECT * FROM batch"); err == nil || !errors.Is(v.Err(), want) {
+		t.Fatalf("%v, %v", err, v.Err())
+	}
+}
+
+func TestErrorsAfterTheFirstRowAreNotLost(t *testing.T) {
+	c := open(t, Config{})
+	err := c.Exec(t.Context(), "SELECT CASE WHEN i = 90000 THEN error('boom') ELSE 'x' END FROM range(100000) t(i)")
+	var e *Error
+	if !errors.As(err, &e) || e.Message != "boom" {
+		t.Fatal(err)
+	}
+}
+
+func TestErrorsNameThePositionInTheSQL(t *testing.T) {
+	c := open(t, Config{})
+	for sql, at := range map[string]int{"SELECT 1,\n nosuch": 11, "SELEC 1": 0, "SELECT 1 +": 10} {
+		_, err := c.Describe(t.Context(), sql)
+		var e *Error
+		if !errors.As(err, &e) || e.Position != at {
+			t.Errorf("%q: %#v", sql, err)
+		}
+	}
+}
+
+func TestTheSQLReadsNoFiles(t *testing.T) {
+	c := open(t, Config{})
+	for _, sql := range []string{"SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM '/tmp/x.parquet'", "LOAD '/tmp/x'", "INSTALL httpfs", "COPY (SELECT 1) TO '/tmp/x'"} {
+		if err := c.Exec(t.Context(), sql); err == nil {
+			t.Errorf("%s ran", sql)
+		}
+	}
+}
+
+func TestAQueryEndsWithItsContext(t *testing.T) {
+	c := open(t, Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := c.Exec(ctx, "SELECT sum(a.i * b.i) FROM range(1000000) a(i), range(1000000) b(i)")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if err := c.Exec(t.Context(), "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMemoryIsLimited(t *testing.T) {
+	c := open(t, Config{MemoryLimit: 32 << 20})
+	err := c.Exec(t.Context(), "CREATE TEMP TABLE t AS SELECT i, repeat('x', 100) || i FROM range(3000000) t(i)")
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != "Out of Memory" {
+		t.Fatalf("%#v", err)
+	}
+	spilling := open(t, Config{MemoryLimit: 64 << 20, TempDir: t.TempDir()})
+	if err := spilling.Exec(t.Context(), "CREATE TEMP TABLE t AS SELECT i, repeat('x', 100) || i FROM range(3000000) t(i)"); err != nil {
+		t.Fatal(err)
+	}
+}

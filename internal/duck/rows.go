@@ -1,0 +1,118 @@
+//go:build cgo && duckdb_arrow
+
+package duck
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	bindings "github.com/duckdb/duckdb-go-bindings"
+	"github.com/duckdb/duckdb-go/v2/arrowmapping"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// Rows is a running query. It is closed by the caller, before the next statement of its connection.
+type Rows struct {
+	ended   func() error // of the query's context
+	stop    func()       // the interrupter
+	stmt    mapping.PreparedStatement
+	result  mapping.Result
+	options arrowmapping.ArrowOptions
+	schema  *arrow.Schema
+	closed  bool
+}
+
+// Query starts one statement. The statement is interrupted when ctx ends, until Rows.Close.
+func (c *Conn) Query(ctx context.Context, sql string) (*Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := &Rows{ended: ctx.Err, stop: c.interruptOn(ctx)}
+	if err := r.start(c, sql); err != nil {
+		r.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Rows) start(c *Conn, sql string) (err error) {
+	if r.stmt, err = c.prepare(sql); err != nil {
+		return err
+	}
+	// The mapping layer has no name for streaming results, the bindings below it do.
+	if bindings.ExecutePreparedStreaming(r.stmt, &r.result) == mapping.StateError {
+		return parseError(mapping.ResultError(&r.result))
+	}
+	r.options = arrowmapping.ResultGetArrowOptions(&r.result)
+	r.schema, err = arrowSchema(r.options, &r.result)
+	return err
+}
+
+// Schema is the result's schema in DuckDB's own Arrow types.
+func (r *Rows) Schema() *arrow.Schema { return r.schema }
+
+// Next is the next record, of up to 2,048 rows; nil after the last one. The caller releases it.
+func (r *Rows) Next() (arrow.RecordBatch, error) {
+	if err := r.ended(); err != nil {
+		return nil, err
+	}
+	var chunk mapping.DataChunk
+	if bindings.StreamFetchChunk(r.result, &chunk) == mapping.StateError {
+		if err := r.ended(); err != nil {
+			return nil, err
+		}
+		if text := mapping.ResultError(&r.result); text != "" {
+			return nil, parseError(text)
+		}
+		return nil, nil
+	}
+	defer mapping.DestroyDataChunk(&chunk)
+	if mapping.DataChunkGetSize(chunk) == 0 {
+		return nil, nil
+	}
+	rec, failure := arrowmapping.DataChunkToArrowArray(r.options, r.schema, chunk)
+	defer mapping.DestroyErrorData(&failure)
+	if mapping.ErrorDataHasError(failure) {
+		return nil, fmt.Errorf("duckdb: result to arrow: %w", parseError(mapping.ErrorDataMessage(failure)))
+	}
+	return rec, nil
+}
+
+// Close ends the query, finished or not. A second call does nothing.
+func (r *Rows) Close() {
+	if r.closed {
+		return
+	}
+	r.closed = true
+	r.stop()
+	arrowmapping.DestroyArrowOptions(&r.options)
+	mapping.DestroyResult(&r.result)
+	mapping.DestroyPrepare(&r.stmt)
+}
+
+// Text runs a query and returns the last column of its first row, which must be text: the answer of EXPLAIN and of functions that return JSON.
+func (c *Conn) Text(ctx context.Context, sql string) (string, error) {
+	rows, err := c.Query(ctx, sql)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	rec, err := rows.Next()
+	if err != nil {
+		return "", err
+	}
+	if rec == nil {
+		return "", fmt.Errorf("duckdb: no row from %s", sql)
+	}
+	defer rec.Release()
+	text, ok := rec.Column(int(rec.NumCols()) - 1).(*array.String)
+	if !ok {
+		return "", fmt.Errorf("duckdb: %s is no text", rec.Schema().Field(int(rec.NumCols())-1))
+	}
+	return string([]byte(text.Value(0))), nil // a copy: the record's memory goes
+}
