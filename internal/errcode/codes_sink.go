@@ -1,4 +1,26 @@
 package errcode
 
+// Codes of the sinks that are not tables.
+var (
+	ForeachFailed = Code{ID: "MB5001", Title: "the foreachbatch function returned an error", Class: Data,
+		Safe: "The batch is not recorded: it is passed again, with the same batch id, at the next start. What the function had done before the error stays done.",
+		Next: "Correct the function or what it writes to, and start again."}
+	CommandFailed = Code{ID: "MB5002", Title: "the foreachbatch command did not exit with status 0", Class: Data,
+		Safe: "The batch is not recorded: it is passed again, with the same batch id, at the next start. What the command had done before it ended stays done.",
+		Next: "Read the end of its error output above, correct it, and start again."}
+	CommandMissing = Code{ID: "MB5003", Title: "the foreachbatch command cannot be started", Class: Config,
+		Safe: "Nothing was written.",
+		Next: "Check the first word of `command`: it must be an executable on PATH or a path to one."}
+	CommandTimeout = Code{ID: "MB5004", Title: "the foreachbatch command took too long and was killed", Class: Data,
+		Safe: "The batch is not recorded: it is passed again, with the same batch id, at the next start.",
+		Next: "Raise `timeout` of the sink, lower `max_rows` of the trigger, or make the command faster."}
+	SpoolFailed = Code{ID: "MB5005", Title: "the rows of a batch could not be spooled to local disk", Class: Stop,
+		Safe: "The batch was not passed on.",
+		Next: "Free space in the spool directory (TMPDIR unless `spool_dir` is set) and start again."}
+	ConsoleFailed = Code{ID: "MB5006", Title: "the console sink could not write", Class: Stop,
+		Safe: "The batch is not recorded and is printed again at the next start.",
+		Next: "Check where the output goes (a closed pipe, a full disk)."}
+)
+
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed}
