@@ -1,0 +1,106 @@
+package crashfs
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"time"
+)
+
+// block is the unit in which unsynced content survives.
+const block = 4096
+
+// node is a file or a folder.
+type node struct {
+	mode     fs.FileMode
+	modified time.Time
+
+	data, synced []byte // a file's content now, and at its last sync
+
+	names, kept map[string]*node // a folder's names now, and at its last sync
+	changes     []change         // what led from kept to names
+}
+
+// change is one atomic change of a folder: names that appear (or, nil, disappear) together.
+type change map[string]*node
+
+func newFile(perm fs.FileMode) *node { return &node{mode: perm, modified: time.Now()} }
+
+func newFolder(perm fs.FileMode) *node {
+	return &node{mode: fs.ModeDir | perm, modified: time.Now(), names: map[string]*node{}, kept: map[string]*node{}}
+}
+
+func (n *node) apply(c change) {
+	patch(n.names, c)
+	n.changes = append(n.changes, c)
+	n.modified = time.Now()
+}
+
+func (n *node) sync() {
+	if n.mode.IsDir() {
+		n.kept, n.changes = maps.Clone(n.names), nil
+		return
+	}
+	n.synced = bytes.Clone(n.data)
+}
+
+func patch(names map[string]*node, c change) {
+	for name, target := range c {
+		if target == nil {
+			delete(names, name)
+		} else {
+			names[name] = target
+		}
+	}
+}
+
+// crash copies a tree as it is after a loss of power. Each unsynced change survives with percent in a hundred.
+type crash struct {
+	random  *rand.Rand
+	percent int
+	copies  map[*node]*node // a file may have several names
+}
+
+func (c *crash) luck() bool { return c.random.IntN(100) < c.percent }
+
+func (c *crash) copy(n *node) *node {
+	if done := c.copies[n]; done != nil {
+		return done
+	}
+	out := &node{mode: n.mode, modified: n.modified}
+	c.copies[n] = out
+	if !n.mode.IsDir() {
+		out.data = c.content(n)
+		out.synced = bytes.Clone(out.data)
+		return out
+	}
+	survived := maps.Clone(n.kept)
+	for _, change := range n.changes {
+		if c.luck() {
+			patch(survived, change)
+		}
+	}
+	out.names = make(map[string]*node, len(survived))
+	for name, target := range survived {
+		out.names[name] = c.copy(target)
+	}
+	out.kept = maps.Clone(out.names)
+	return out
+}
+
+func (c *crash) content(n *node) []byte {
+	if bytes.Equal(n.data, n.synced) || !c.luck() {
+		return bytes.Clone(n.synced)
+	}
+	out := make([]byte, len(n.data)) // the new length has survived
+	for at := 0; at < len(out); at += block {
+		end := min(at+block, len(out))
+		if c.luck() {
+			copy(out[at:end], n.data[at:end])
+		} else if at < len(n.synced) {
+			copy(out[at:end], n.synced[at:])
+		}
+	}
+	return out
+}
