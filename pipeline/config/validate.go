@@ -1,0 +1,236 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"microbatch/internal/errcode"
+)
+
+// validator checks what no single key can tell. It runs on what was decoded, even after faults, and says nothing about values that are absent.
+type validator struct {
+	*Config
+	*decoder
+}
+
+func (v validator) given(path string) bool { _, ok := v.decoder.places[path]; return ok }
+
+func (v validator) wrong(path, format string, args ...any) {
+	v.faults.add(errcode.PipelineValue, v.at(path), path+": "+format, args...)
+}
+
+func (v validator) clash(path, format string, args ...any) {
+	v.faults.add(errcode.PipelineCombination, v.at(path), format, args...)
+}
+
+func (v validator) missing(path, format string, args ...any) {
+	v.faults.add(errcode.PipelineMissing, v.at(path), path+" is missing; "+format, args...)
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+func (v validator) validate() {
+	if v.Name != "" && !nameForm.MatchString(v.Name) {
+		v.wrong("name", "want letters, digits, _, - and ., at most 128, have %q", v.Name)
+	}
+	v.source()
+	v.sink()
+	v.rejects()
+	v.trigger()
+	v.checkpoint()
+	v.s3("s3", v.S3.S3Access)
+	for bucket, access := range v.S3.Buckets {
+		v.s3(join("s3.buckets", bucket), access)
+	}
+}
+
+func (v validator) source() {
+	s := v.Source
+	for _, key := range []string{"format", "schema", "rescue", "csv"} {
+		if v.given("source."+key) && (s.Rate != nil || s.Orders != nil) {
+			v.clash("source."+key, "source.%s: generated rows have their own columns; remove it", key)
+		}
+	}
+	format := s.FormatOrDefault()
+	if v.given("source.rescue") && format != "json" {
+		v.clash("source.rescue", "source.rescue: only json has fields without a column; the format is %s", format)
+	}
+	if v.given("source.csv") && format != "csv" {
+		v.clash("source.csv", "source.csv: the format is %s; add format: csv or remove it", format)
+	}
+	if d := s.CSV.Delimiter; d != "" && utf8.RuneCountInString(d) != 1 {
+		v.wrong("source.csv.delimiter", "want one character, have %d", utf8.RuneCountInString(d))
+	}
+	if s.Kafka != nil {
+		v.kafka(s.Kafka, format)
+	}
+	if s.Files != nil {
+		v.path("source.files.path", s.Files.Path)
+	}
+}
+
+func (v validator) kafka(k *Kafka, format string) {
+	if format == "parquet" {
+		v.clash("source.format", "source.format: Kafka records are json or csv, one row each; parquet is for files")
+	}
+	for i, b := range k.Brokers {
+		if host, port, err := net.SplitHostPort(b); b != "" && (err != nil || host == "" || !isPort(port)) {
+			v.wrong("source.kafka.brokers["+strconv.Itoa(i)+"]", "want host:port, such as localhost:9092")
+		}
+	}
+	if _, err := regexp.Compile(k.Pattern); err != nil {
+		v.wrong("source.kafka.pattern", "%v", err)
+	}
+	v.distinct("source.kafka.topics", k.Topics)
+	v.distinct("source.kafka.metadata", k.Metadata)
+	for topic, partitions := range k.Start.Offsets {
+		for p, offset := range partitions {
+			if _, err := strconv.ParseInt(p, 10, 32); err != nil || offset < -2 {
+				v.wrong("source.kafka.start.offsets."+topic+"."+p, "want partition: offset, such as 0: 1500 (-2 is earliest, -1 latest)")
+			}
+		}
+	}
+	if k.TLS != nil && (k.TLS.Cert == "") != (k.TLS.Key == "") {
+		v.clash("source.kafka.tls", "source.kafka.tls: cert and key go together; one is missing")
+	}
+	if k.SASL != nil && k.SASL.Mechanism == "PLAIN" && k.TLS == nil && !k.SASL.Insecure {
+		v.clash("source.kafka.sasl.mechanism", "source.kafka.sasl.mechanism: PLAIN without tls sends the password readable; add tls: {}, use SCRAM-SHA-512, or accept it by insecure: true")
+	}
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+func (v validator) distinct(path string, words []string) {
+	for i, w := range words {
+		if slices.Contains(words[:i], w) {
+			v.wrong(path+"["+strconv.Itoa(i)+"]", "%q stands there twice", w)
+		}
+	}
+}
+
+func (v validator) path(at, p string) {
+	if fault := pathFault(p); fault != "" {
+		v.wrong(at, "%s", fault)
+	}
+}
+
+func (v validator) sink() {
+	t := v.Sink.Table
+	if t == nil {
+		return
+	}
+	v.path("sink.table.path", t.Path)
+	v.distinct("sink.table.partition_by", t.PartitionBy)
+	if r := t.Maintenance.VacuumRetain.D(); r != 0 && r < 48*time.Hour {
+		v.wrong("sink.table.maintenance.vacuum_retain", "want at least 48h, or a reader or a second driver may lose files it still needs")
+	}
+	if t.Format == "parquet" && t.Maintenance.OptimizeEvery != 0 && !t.AllowReplacedFiles {
+		v.clash("sink.table.maintenance.optimize_every", "sink.table.maintenance.optimize_every: with format: parquet the replaced files are still seen by readers of files until vacuum; accept it by allow_replaced_files: true, or use format: delta")
+	}
+	for _, key := range []string{"sweep", "allow_replaced_files"} {
+		if v.given("sink.table."+key) && t.Format == "delta" {
+			v.clash("sink.table."+key, "sink.table.%s: it is for format: parquet; readers of delta take the files from the log", key)
+		}
+	}
+}
+
+func (v validator) rejects() {
+	if v.MaxRejected.Set && v.OnError == "fail" {
+		v.clash("max_rejected", "max_rejected: on_error: fail stops at the first one; remove one of the two")
+	}
+	if v.Rejected != nil && v.OnError != "reject" && v.OnError != "" {
+		v.clash("rejected", "rejected: on_error: %s keeps no rejected rows; remove one of the two", v.OnError)
+	}
+	if v.Rejected != nil && !v.CanReject() && (v.Source.Rate != nil || v.Source.Orders != nil) {
+		v.clash("rejected", "rejected: generated rows always decode; remove it")
+	}
+	if v.Rejected == nil && v.OnError == "reject" && v.CanReject() && (v.Sink.ForeachBatch != nil || v.Sink.Console != nil) {
+		v.missing("rejected", "only a table sink has a default for it: add rejected: {table: path}, or on_error: fail or drop")
+	}
+	if v.Rejected == nil {
+		return
+	}
+	v.path("rejected.table", v.Rejected.Table)
+	if t := v.Sink.Table; t != nil && t.Path != "" && v.Rejected.Table != "" {
+		if _, inside := below(absolute(v.Config.dir, t.Path), absolute(v.Config.dir, v.Rejected.Table)); inside {
+			v.clash("rejected.table", "rejected.table: it lies in the sink's table, whose readers would see its files; put it beside")
+		}
+	}
+}
+
+func (v validator) trigger() {
+	if v.Trigger.Every != nil && v.Trigger.Once {
+		v.clash("trigger.once", "trigger has every and once; want at most one of them")
+	}
+	if v.Trigger.MaxFiles > 0 && v.Source.Files == nil {
+		v.clash("trigger.max_files", "trigger.max_files: only the files source has files; use max_rows or max_bytes")
+	}
+}
+
+func (v validator) checkpoint() {
+	v.path("checkpoint", v.Checkpoint)
+	t := v.Sink.Table
+	if v.Checkpoint == "" {
+		if v.Sink.ForeachBatch != nil || v.Sink.Console != nil {
+			v.missing("checkpoint", "only a table sink has a default for it: add checkpoint: path")
+		}
+	} else if t != nil && t.Path != "" {
+		rest, inside := below(absolute(v.Config.dir, t.Path), absolute(v.Config.dir, v.Checkpoint))
+		if first, _, _ := strings.Cut(rest, "/"); inside && !strings.HasPrefix(first, "_") && !strings.HasPrefix(first, ".") {
+			v.clash("checkpoint", "checkpoint: it lies in the table under a name that readers take for data; use a name that begins with _, or a folder beside the table")
+		}
+	}
+	if f := v.Source.Files; f != nil && t != nil && t.Path != "" && f.Path != "" {
+		if _, inside := below(absolute(v.Config.dir, t.Path), absolute(v.Config.dir, f.Path)); inside {
+			v.clash("source.files.path", "source.files.path: it lies in the sink's table; the query would read its own output")
+		}
+	}
+}
+
+func (v validator) s3(at string, a S3Access) {
+	if (a.AccessKey.Reference == "") != (a.SecretKey.Reference == "") && v.given(at+".access_key") != v.given(at+".secret_key") {
+		v.clash(at, "%s: access_key and secret_key go together; one is missing", at)
+	}
+	if a.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(a.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		v.wrong(at+".endpoint", "want a URL such as http://127.0.0.1:9000")
+	case u.User != nil:
+		v.wrong(at+".endpoint", "a URL holds no credentials; they belong in access_key and secret_key as env: or file: references")
+	}
+}
+
+// FormatOrDefault is the format that is configured, or the one that the name of the files ends in, or json.
+func (s Source) FormatOrDefault() string {
+	if s.Format != "" || s.Files == nil {
+		return or(s.Format, "json")
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(s.Files.Path, ".gz"), ".zst")
+	switch path.Ext(name) {
+	case ".csv", ".tsv":
+		return "csv"
+	case ".parquet":
+		return "parquet"
+	}
+	return "json"
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
