@@ -143,10 +143,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 }
 
 func (s *Store) removeIfThere(name string) error {
-	if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := s.fs.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) { // no file can have such a name
+		return nil
 	}
-	return nil
+	return err
 }
 
 // sideFile is where Hadoop's ChecksumFileSystem keeps the checksum of a file.
