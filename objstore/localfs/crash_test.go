@@ -113,7 +113,7 @@ func TestSyncMakesDurableWhatAKilledProcessHasLinked(t *testing.T) {
 		if err == nil {
 			return
 		}
-		killed := disk.Crash(rand.New(rand.NewPCG(1, 1)), 100)
+		killed := disk.Kill()
 		next := localfs.NewOn(killed, localfs.Options{})
 		switch err := next.Sync(t.Context(), "_engine/deep/offsets/7"); {
 		case errors.Is(err, fs.ErrNotExist):

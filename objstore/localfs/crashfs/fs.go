@@ -16,7 +16,7 @@ import (
 	"microbatch/objstore/localfs"
 )
 
-// ErrPowerLost is what every operation returns from the crash on.
+// ErrPowerLost is what every operation returns from the crash, or the kill, on.
 var ErrPowerLost = errors.New("power lost")
 
 // FS is the file system. The zero value is not usable: see New.
@@ -58,13 +58,22 @@ func (f *FS) Lost() bool {
 }
 
 // Crash takes the power away, if it is still there, and returns the disk as the next process finds it. Of what was not synced each change survives with
-// percent in a hundred: 0 keeps what was promised and nothing else, 100 is a process that was killed on a machine that lives on.
+// percent in a hundred: 0 keeps what was promised and nothing else.
 func (f *FS) Crash(random *rand.Rand, percent int) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost = true
 	c := crash{random: random, percent: percent, copies: map[*node]*node{}}
 	return &FS{root: c.copy(f.root), locks: map[string]bool{}}
+}
+
+// Kill ends the process that uses the file system and returns it as the next process finds it, on a machine that lives on: nothing is lost, but what was not
+// synced may be lost later.
+func (f *FS) Kill() *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = true
+	return &FS{root: f.root, locks: map[string]bool{}}
 }
 
 // URL is a name for messages.
