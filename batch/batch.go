@@ -75,4 +75,7 @@ type Batch struct {
 	Ranges    []ident.Range
 	Schema    *arrow.Schema
 	Parts     []Part
+	// Reject takes a row that the sink cannot hold (a partition value that is too long). Which rows those are may depend only on the row and on
+	// the sink's configuration. It may be called from all parts at once; nil: such a row is an error. A rejected row is not counted as staged.
+	Reject func(Rejected)
 }

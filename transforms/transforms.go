@@ -39,6 +39,11 @@ type Operator interface {
 	Open(ctx context.Context, env Env) (Instance, error)
 }
 
+// Stateful is an operator that may keep state between batches. An operator without this method keeps none.
+type Stateful interface {
+	Stateful() bool
+}
+
 // Instance is an operator at work on one attempt of one batch.
 type Instance interface {
 	// Apply transforms one part's stream. Different parts may be applied at once.

@@ -2,7 +2,7 @@ package errcode
 
 // The engine.
 var (
-	QueryInvalid = Code{ID: "MB6001", Title: "the query cannot run as it is put together", Class: Config,
+	QueryIncomplete = Code{ID: "MB6001", Title: "the query cannot run as it is put together", Class: Config,
 		Safe: "Nothing was opened or written.", Next: "Complete the query."}
 	ShortRead = Code{ID: "MB6002", Title: "a source gave less, or more, than was planned", Class: Data,
 		Safe: "The batch was not committed; its range is fixed and will be read again at the next start.",
@@ -36,5 +36,5 @@ var (
 )
 
 var engineCodes = []Code{
-	QueryInvalid, ShortRead, CountMismatch, RejectedRow, TooManyRejected, BatchTimeout, AttemptTooOld, RestartsSpent, SchemasDiffer, OutcomeUnknown, PartPanicked,
+	QueryIncomplete, ShortRead, CountMismatch, RejectedRow, TooManyRejected, BatchTimeout, AttemptTooOld, RestartsSpent, SchemasDiffer, OutcomeUnknown, PartPanicked,
 }

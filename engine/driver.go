@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/failpoint"
+	"microbatch/sinks"
+	"microbatch/sources"
+)
+
+// driver is one run of a query. It is a state machine: step does the current phase and moves to the next. One goroutine uses it.
+type driver struct {
+	q          *Query
+	checkpoint *checkpointlog.Checkpoint
+	facts      pipelineFacts
+	exec       Executor
+	local      *local
+	run_       ident.RunID
+	info       sinks.QueryInfo // whose epoch we are
+
+	phase   Phase
+	last    *checkpointlog.Entry // the newest recorded batch: where the next one starts; nil before batch 0
+	current *current             // the batch under way; nil while planning
+	lowest  ident.BatchID        // the lowest entry that may still be in the logs
+
+	trigger struct {
+		began, ended time.Time // of the last batch
+		empty        bool      // the last plan found nothing
+		idleSince    time.Time
+	}
+	failures int // consecutive failures of services
+
+	report *reporter
+	unlock func() error
+}
+
+// current is the batch under way.
+type current struct {
+	entry      *checkpointlog.Entry // what is, or will be, offsets/<id>
+	before     *checkpointlog.Entry // offsets/<id-1>; nil for batch 0
+	ranges     []ident.Range
+	plans      []sources.Planned // nil for a batch that was pending
+	committing bool              // the sink's commit was called: nothing may be deleted any more
+	conflicted time.Time         // when the first attempt was refused by the sink
+	rows       int64             // about; -1 if unknown
+	behind     int64
+	replayed   bool // pending at a start, or recovered in process
+	visible    bool // the sink holds it already
+	attempts   int
+	attempt    ident.Attempt
+	started    time.Time // of the attempt, with its monotonic reading
+	staged     Staged
+	fence      chan error // the answer of the check that no newer epoch is claimed (P3) and that the batch before is what memory says (P4)
+	result     sinks.Result
+	files      int   // of the committed attempt
+	bytes      int64 // of the committed attempt
+	watch      stopwatch
+	fired      time.Time
+}
+
+func newDriver(q Query) *driver {
+	d := &driver{q: &q, checkpoint: checkpointlog.NewCheckpoint(q.Checkpoint), run_: ident.NewRunID()}
+	d.report = &reporter{tell: q.Listener.Working}
+	d.local = &local{q: d.q, prefetch: &prefetcher{}, report: d.report}
+	d.exec = q.Executor
+	if d.exec == nil {
+		d.exec = d.local
+	}
+	return d
+}
+
+// run starts the query, loops over the phases and cleans up.
+func (d *driver) run(ctx context.Context) error {
+	work, end := grace(ctx, d.q.ShutdownTimeout)
+	defer end()
+	defer d.local.prefetch.drop()
+	defer func() {
+		if d.unlock != nil {
+			if err := d.unlock(); err != nil {
+				d.q.Log.Error("unlock the checkpoint", "error", err)
+			}
+		}
+	}()
+	if err := d.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // nothing was fixed yet
+		}
+		return err
+	}
+	for d.phase != done {
+		stepCtx := work
+		if d.phase == Plan { // nothing is fixed: it ends at once
+			stepCtx = ctx
+		}
+		err := d.step(stepCtx)
+		if err != nil && stepCtx.Err() == nil {
+			err = d.failed(stepCtx, err)
+		}
+		if stepCtx.Err() != nil && (err != nil || d.phase == Plan) {
+			d.abandoned()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step does one phase and moves to the next.
+func (d *driver) step(ctx context.Context) error {
+	phase, began := d.phase, time.Now()
+	failpoint.Hit(phase.String() + ".before")
+	next, err := d.do(ctx, phase)
+	if err != nil {
+		return err
+	}
+	failpoint.Hit(phase.String() + ".after")
+	if d.current != nil && phase != Prepare { // the executor's phases are timed by the reporter
+		d.current.watch.add(phase, time.Since(began))
+	}
+	d.phase = next
+	if next == Plan && phase == Release {
+		d.finish()
+	}
+	return nil
+}
+
+func (d *driver) do(ctx context.Context, phase Phase) (Phase, error) {
+	switch phase {
+	case Plan:
+		return d.plan(ctx)
+	case Intend:
+		return d.intend(ctx)
+	case Prepare:
+		return d.prepare(ctx)
+	case Commit:
+		return d.commit(ctx)
+	case Record:
+		return d.record(ctx)
+	default:
+		return d.release(ctx)
+	}
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+)
+
+// intend fixes the batch: it puts offsets/<id> (P1). Then it starts the check that is awaited before the commit (P3, P4).
+func (d *driver) intend(ctx context.Context) (Phase, error) {
+	entry, err := d.nextEntry()
+	if err != nil {
+		return Intend, err
+	}
+	d.current.entry = entry
+	d.report.begin(d.current)
+	if err := d.checkpoint.Offsets.Put(ctx, entry.ID, entry.Bytes); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return Intend, d.meet(ctx, entry.ID)
+		}
+		return Intend, fmt.Errorf("intend batch %d: %w", entry.ID, err)
+	}
+	d.startFence(ctx)
+	return Prepare, nil
+}
+
+// nextEntry is the entry of the planned batch. Its time is read from the clock once, here, and never goes back.
+func (d *driver) nextEntry() (*checkpointlog.Entry, error) {
+	var before *checkpointlog.Offsets
+	id, at := ident.BatchID(0), d.q.Now().UTC().Truncate(time.Millisecond)
+	if d.last != nil {
+		before, id = d.last.Offsets, d.last.ID+1
+		if before.Timestamp.After(at) {
+			at = before.Timestamp
+		}
+	}
+	ends := make([]ident.Offset, len(d.current.ranges))
+	aux := make([]map[string]string, len(d.current.ranges))
+	for n, r := range d.current.ranges {
+		ends[n], aux[n] = r.To, r.Aux
+	}
+	offsets := before.Next(d.info.Entry, d.facts.Fingerprint, at, ends, aux)
+	data, err := offsets.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return &checkpointlog.Entry{ID: id, Bytes: data, Offsets: offsets}, nil
+}
+
+// errRecover says that the truth has to be read again: what memory holds is not what the checkpoint says.
+var errRecover = errors.New("the checkpoint has moved on")
+
+// meet decides what an entry means that stands where ours should: a newer driver, another engine, or our own past.
+func (d *driver) meet(ctx context.Context, id ident.BatchID) error {
+	key := d.checkpoint.Offsets.Key(id)
+	if err := d.checkNewest(ctx); err != nil {
+		return err
+	}
+	entry, err := d.checkpoint.ReadEntry(ctx, id)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRecover, err)
+	}
+	who, err := entry.Offsets.Entry()
+	if err != nil {
+		return err
+	}
+	if who.IsZero() {
+		return errcode.ForeignDriver.New(key, "it was written by another engine, such as Spark, while this driver ran")
+	}
+	return fmt.Errorf("%w: %s was written by %s", errRecover, key, who)
+}
+
+// checkNewest returns an error if a newer epoch than ours is claimed.
+func (d *driver) checkNewest(ctx context.Context) error {
+	newest, err := d.checkpoint.NewestEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	if newest > d.info.Epoch {
+		return errcode.DriverFenced.New("_engine/epoch/"+newest.String(), "epoch %d was claimed after ours, %d", newest, d.info.Epoch)
+	}
+	return nil
+}
+
+// startFence begins the check that the commit waits for: after our own put of offsets/<id> no newer epoch is claimed (P3), and offsets/<id-1> in
+// the store is what this batch was planned from (P4). It overlaps with the work.
+func (d *driver) startFence(ctx context.Context) {
+	cur := d.current
+	cur.fence = make(chan error, 1)
+	go func() {
+		err := d.checkNewest(ctx)
+		if err == nil {
+			err = d.checkBefore(ctx, cur.before)
+		}
+		cur.fence <- err
+	}()
+}
+
+// checkBefore compares the entry that a batch starts from with the durable one.
+func (d *driver) checkBefore(ctx context.Context, before *checkpointlog.Entry) error {
+	if before == nil {
+		return nil
+	}
+	data, err := d.checkpoint.Offsets.Get(ctx, before.ID)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", d.checkpoint.Offsets.Key(before.ID), err)
+	}
+	if !bytes.Equal(data, before.Bytes) {
+		return fmt.Errorf("%w: %s is not what this driver started from", errRecover, d.checkpoint.Offsets.Key(before.ID))
+	}
+	return nil
+}

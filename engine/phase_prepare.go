@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+)
+
+// prepare makes one attempt: read, transform and prepare of the protocol, done by the executor.
+func (d *driver) prepare(ctx context.Context) (Phase, error) {
+	cur := d.current
+	cur.attempts++
+	cur.attempt, cur.started = ident.NewAttempt(), time.Now()
+	if cur.fence == nil {
+		d.startFence(ctx)
+	}
+	work := Work{
+		ID: cur.entry.ID, Attempt: cur.attempt, Entry: cur.entry.Bytes, Timestamp: cur.entry.Offsets.Timestamp, Watermark: cur.entry.Offsets.Watermark,
+		Ranges: cur.ranges, Rows: cur.rows,
+	}
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if d.q.BatchTimeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, d.q.BatchTimeout)
+	}
+	defer cancel()
+	staged, err := d.exec.Execute(limited, work)
+	d.report.enter(Commit) // ends the time of the last of the executor's phases
+	if err != nil {
+		if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+			return Prepare, errcode.BatchTimeout.Wrap(err, "batch "+work.ID.String(), "it has taken %s", d.q.BatchTimeout)
+		}
+		return Prepare, err
+	}
+	cur.staged = staged
+	return Commit, nil
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"microbatch/checkpointlog"
+	"microbatch/internal/failpoint"
+	"microbatch/sinks"
+)
+
+// record puts commits/<id>: the batch is done. A batch that may have had another attempt is swept first, so that a recorded batch leaves no orphans.
+func (d *driver) record(ctx context.Context) (Phase, error) {
+	ctx = context.WithoutCancel(ctx)
+	cur := d.current
+	if err := d.sweep(ctx); err != nil {
+		return Record, err
+	}
+	failpoint.Hit("record.swept")
+	id := cur.entry.ID
+	data, err := checkpointlog.Commits{NextWatermark: cur.entry.Offsets.Watermark, Entry: d.info.Entry}.Encode()
+	if err != nil {
+		return Record, err
+	}
+	if err := d.checkpoint.Commits.Put(ctx, id, data); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return Record, d.alreadyRecorded(ctx)
+		}
+		return Record, fmt.Errorf("record batch %d: %w", id, err)
+	}
+	d.last, d.failures = cur.entry, 0
+	return Release, nil
+}
+
+// alreadyRecorded: somebody else has recorded this batch. A newer driver, or our own past: then the truth is read again.
+func (d *driver) alreadyRecorded(ctx context.Context) error {
+	if err := d.checkNewest(ctx); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s is there already", errRecover, d.checkpoint.Commits.Key(d.current.entry.ID))
+}
+
+// sweep lets the sinks delete what other attempts of this batch left behind.
+func (d *driver) sweep(ctx context.Context) error {
+	cur := d.current
+	if !cur.replayed && cur.attempts <= 1 {
+		return nil
+	}
+	intent := d.intentOf(cur.entry, cur.ranges)
+	for _, s := range []sinks.Sink{d.q.Rejected, d.q.Sink} {
+		if sweeper, ok := s.(sinks.Sweeper); ok {
+			if err := sweeper.Sweep(ctx, intent); err != nil {
+				return fmt.Errorf("sweep batch %d: %w", intent.ID, err)
+			}
+		}
+	}
+	return nil
+}

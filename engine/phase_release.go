@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/sinks"
+)
+
+// release lets the sources forget, purges old entries and keeps the sinks in order. The batch is done: what fails here is repeated after a later one.
+func (d *driver) release(ctx context.Context) (Phase, error) {
+	cur := d.current
+	for n, s := range d.q.Sources {
+		if err := s.Release(ctx, cur.ranges[n].To); err != nil {
+			d.warn("source %d cannot release %s: %v", n, cur.ranges[n].To, err)
+		}
+	}
+	if err := d.purge(ctx, cur.entry.ID); err != nil {
+		d.warn("old entries of the checkpoint cannot be purged: %v", err)
+	}
+	return Plan, d.maintain(ctx)
+}
+
+// purge deletes entries beyond the retained ones. It works on a hundred or more at a time, so that its low watermark costs no put for each batch.
+func (d *driver) purge(ctx context.Context, id ident.BatchID) error {
+	retain := ident.BatchID(d.q.RetainBatches)
+	if id-d.lowest < 2*retain {
+		return nil
+	}
+	mark := id - retain
+	var ids []ident.BatchID
+	for old := d.lowest; old <= mark; old++ {
+		ids = append(ids, old)
+	}
+	if err := d.checkpoint.Purge(ctx, mark, ids, ids); err != nil {
+		return err
+	}
+	d.lowest = mark + 1
+	return nil
+}
+
+// maintain gives the sinks time for what is due. Only an error whose class says so stops the query.
+func (d *driver) maintain(ctx context.Context) error {
+	for _, s := range []sinks.Sink{d.q.Rejected, d.q.Sink} {
+		m, ok := s.(sinks.Maintainer)
+		if !ok {
+			continue
+		}
+		err := m.Maintain(ctx, d.q.Now())
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case errcode.ClassOf(err) == errcode.Fenced || errcode.ClassOf(err) == errcode.Corrupt:
+			return fmt.Errorf("maintain: %w", err)
+		default:
+			d.warn("maintenance: %v", err)
+		}
+	}
+	return nil
+}
+
+// warn tells of something that a person should know and that does not stop the query.
+func (d *driver) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	d.q.Log.Warn(text)
+	tell(d.q.Listener.Notice, text)
+}
+
+// finish reports the batch and makes room for the next.
+func (d *driver) finish() {
+	cur := d.current
+	d.current = nil
+	d.trigger.ended = d.q.Now()
+	c := cur.staged.Counts
+	p := Progress{
+		ID: d.info.ID, RunID: d.run_, Name: d.q.Name, Timestamp: isoMillis(cur.fired), Batch: cur.entry.ID, InputRows: c.Read,
+		Decoded: c.Decoded, Filtered: c.Filtered, Rejected: c.Rejected, Behind: cur.behind, Attempts: cur.attempts, Epoch: d.info.Epoch,
+		Digest: cur.entry.Digest().String(), Replayed: cur.replayed,
+		Sink: SinkProgress{Description: d.q.Sink.Describe().Name, Rows: c.Out, Version: cur.result.Version, Outcome: cur.result.Outcome.String(), Files: cur.files, Bytes: cur.bytes},
+	}
+	cur.watch.report(&p)
+	for n, s := range d.q.Sources {
+		sp := SourceProgress{Description: s.Describe().Name, Start: rawOffset(cur.ranges[n].From), End: rawOffset(cur.ranges[n].To), Latest: rawOffset("")}
+		if cur.plans != nil {
+			sp.Latest = rawOffset(cur.plans[n].Available)
+		}
+		if n < len(c.Sources) {
+			sp.InputRows = c.Sources[n]
+		}
+		sp.PerSecond = rate(sp.InputRows, cur.watch.total())
+		p.Sources = append(p.Sources, sp)
+	}
+	tell(d.q.Listener.Progress, p)
+}

@@ -1,0 +1,170 @@
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"microbatch/internal/duck"
+	"microbatch/internal/errcode"
+	"microbatch/schema"
+)
+
+const (
+	viewName   = "batch"    // of the batch in the query
+	streamName = "__stream" // of the batch's stream, when batch itself is a table made from it
+)
+
+// plan is how a query is run on batches of one schema.
+type plan struct {
+	in, out  *arrow.Schema
+	text     string // what runs: the query, wrapped where columns are cast
+	shift    int    // bytes of the wrapping before the query
+	query    string // as the user wrote it, for positions
+	rowWise  bool
+	scans    int // how often the batch is read
+	warnings []string
+}
+
+// viewName is what the stream of the batch is registered as.
+func (p *plan) viewName() string {
+	if p.scans > 1 {
+		return streamName
+	}
+	return viewName
+}
+
+// makePlan checks the query and plans it on an empty stream of the input schema, of which DuckDB knows as little as of a full one.
+func (s *session) makePlan(ctx context.Context, query string, in *arrow.Schema) (*plan, error) {
+	w, err := s.newWorker(ctx, viewName, in)
+	if err != nil {
+		return nil, errcode.SQLInvalid.Wrap(err, "sql", "the input cannot be a view")
+	}
+	defer w.close()
+	if err := w.setTime(ctx, planTime); err != nil {
+		return nil, err
+	}
+	tree, err := parse(ctx, w.conn, query)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.check(s.unstable); err != nil {
+		return nil, err
+	}
+	p := &plan{in: in, query: query, text: query}
+	if err := p.describe(ctx, w.conn); err != nil {
+		return nil, err
+	}
+	if err := p.explain(ctx, w.conn); err != nil {
+		return nil, err
+	}
+	if !p.rowWise {
+		p.warnings = append([]string{"the query needs more than one row at a time, so it sees each batch as a whole: aggregates, joins and windows are per batch"}, tree.orderWarnings()...)
+	}
+	return p, nil
+}
+
+// describe finds the result's schema and wraps the query where a column has to be cast.
+func (p *plan) describe(ctx context.Context, conn *duck.Conn) error {
+	columns, err := conn.Describe(ctx, p.query)
+	if err != nil {
+		return p.failed(errcode.SQLInvalid, err)
+	}
+	fields, items, wrap := make([]arrow.Field, len(columns)), make([]string, len(columns)), false
+	var wrong []error
+	for i, c := range columns {
+		t, ok := tableType(c.Type)
+		if !ok {
+			wrong = append(wrong, errcode.SQLType.New("sql", "column %s is %s, which a table cannot hold", c.Name, c.Type.Name))
+			continue
+		}
+		fields[i] = arrow.Field{Name: c.Name, Type: t.arrow, Nullable: true}
+		items[i] = duck.Ident(c.Name)
+		if !t.exact {
+			items[i], wrap = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", items[i], t.sql), true
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	p.out = arrow.NewSchema(fields, nil)
+	if err := schema.CheckNames(p.out); err != nil {
+		return errcode.SQLInvalid.Wrap(err, "sql", "the names of the result's columns").Advise("Name the columns in the SQL (expression AS name).")
+	}
+	if wrap {
+		head := "SELECT " + strings.Join(items, ", ") + " FROM ("
+		p.text, p.shift = head+trimEnd(p.query)+"\n)", len(head)
+	}
+	return nil
+}
+
+// trimEnd takes the semicolon from the end, which a subquery may not have.
+func trimEnd(query string) string { return strings.TrimRight(query, "; \t\r\n") }
+
+// explain decides from DuckDB's plan whether the query is row-wise, and counts how often it reads the batch.
+func (p *plan) explain(ctx context.Context, conn *duck.Conn) error {
+	text, err := conn.Text(ctx, "EXPLAIN (FORMAT JSON) "+p.text)
+	if err != nil {
+		return p.failed(errcode.SQLInvalid, err)
+	}
+	var roots []node
+	if err := json.Unmarshal([]byte(text), &roots); err != nil {
+		return fmt.Errorf("sql: plan %q: %w", text, err)
+	}
+	p.rowWise = true
+	for _, root := range roots {
+		p.walk(root)
+	}
+	p.rowWise = p.rowWise && p.scans <= 1
+	return nil
+}
+
+// node is an operator of DuckDB's plan.
+type node struct {
+	Name     string `json:"name"`
+	Children []node `json:"children"`
+}
+
+func (p *plan) walk(n node) {
+	switch strings.TrimSpace(n.Name) {
+	case "ARROW_SCAN":
+		p.scans++
+	case "PROJECTION", "FILTER", "EMPTY_RESULT":
+	default:
+		p.rowWise = false
+	}
+	for _, child := range n.Children {
+		p.walk(child)
+	}
+}
+
+// failed makes an error of DuckDB one of ours, with its place in the user's SQL.
+func (p *plan) failed(code errcode.Code, err error) error {
+	d, ok := errors.AsType[*duck.Error](err)
+	if !ok {
+		return err
+	}
+	if d.Kind == "Out of Memory" {
+		code = errcode.SQLMemory
+	}
+	at := d.Position
+	if at >= p.shift {
+		at -= p.shift
+	}
+	return code.New(place(p.query, at), "%s: %s", strings.ToLower(d.Kind), d.Message)
+}
+
+// place is a byte offset in the SQL as "sql line:column", both from 1.
+func place(query string, at int) string {
+	if at < 0 || at > len(query) {
+		return "sql"
+	}
+	before := query[:at]
+	line := 1 + strings.Count(before, "\n")
+	column := 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	return fmt.Sprintf("sql %d:%d", line, column)
+}
