@@ -35,7 +35,13 @@ var (
 	ListingFailed = Code{ID: "MB2111", Title: "the input could not be listed", Class: Retry,
 		Safe: "Nothing of a new batch was written.",
 		Next: "It is tried again; if it goes on, check the path, the network and the credentials."}
+	SeenLogForeign = Code{ID: "MB2112", Title: "the seen-log of the files source is about another directory", Class: Corrupt,
+		Safe: "Nothing was written.",
+		Next: "Set the source's path back to the directory the checkpoint was made for, or give this pipeline a checkpoint of its own."}
+	SchemaRaced = Code{ID: "MB2113", Title: "another driver has pinned another schema meanwhile", Class: Stop,
+		Safe: "Nothing was written.",
+		Next: "Start again: the pinned schema is used. Declare `schema` to choose it yourself."}
 )
 
 // filesCodes are MB21xx: files and generated sources.
-var filesCodes = []Code{FileChanged, FileGone, FileDamaged, FileBomb, SeenLogBehind, SeenLogDamaged, NoSample, OffsetForeign, FileUnreadable, PinDamaged, ListingFailed}
+var filesCodes = []Code{FileChanged, FileGone, FileDamaged, FileBomb, SeenLogBehind, SeenLogDamaged, NoSample, OffsetForeign, FileUnreadable, PinDamaged, ListingFailed, SeenLogForeign, SchemaRaced}
