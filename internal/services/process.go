@@ -52,7 +52,7 @@ kill $pid 2>/dev/null
 guard=$!
 wait $pid
 kill $guard 2>/dev/null
-if [ -n "$KEEPER_DATA" ]; then rm -rf "$KEEPER_DATA"; fi
+rm -rf "$KEEPER_DATA" "$KEEPER_LOG"
 `
 
 // Start runs a server until the test ends.
@@ -94,7 +94,7 @@ func launch(p Process) (*Running, error) {
 		return nil, err
 	}
 	k := exec.Command("/bin/sh", append([]string{"-c", keeper, "keeper", p.Cmd.Path}, p.Cmd.Args[1:]...)...)
-	k.Dir, k.Env = p.Cmd.Dir, append(p.Cmd.Environ(), "KEEPER_DATA="+p.Data)
+	k.Dir, k.Env = p.Cmd.Dir, append(p.Cmd.Environ(), "KEEPER_DATA="+p.Data, "KEEPER_LOG="+log.Name())
 	k.Stdout, k.Stderr, k.ExtraFiles = log, log, []*os.File{tell}
 	k.SysProcAttr = p.Cmd.SysProcAttr
 	if k.SysProcAttr == nil {
@@ -162,7 +162,6 @@ func (r *Running) Stop() error {
 		if err := r.keeper.Wait(); err != nil {
 			r.err = fmt.Errorf("services: stop %s: keeper: %w", r.name, err)
 		}
-		os.Remove(r.log)
 	})
 	return r.err
 }

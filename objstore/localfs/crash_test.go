@@ -280,3 +280,22 @@ func TestFileSystemWithoutHardLinksIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// Spark writes its log files without any fsync. What we act on is made durable first, content and name.
+func TestSyncMakesForeignContentDurable(t *testing.T) {
+	disk := crashfs.New()
+	f, err := disk.Create("0", 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("entry")); err != nil {
+		t.Fatal(err)
+	}
+	if err := localfs.NewOn(disk, localfs.Options{}).Sync(t.Context(), "0"); err != nil {
+		t.Fatal(err)
+	}
+	after := localfs.NewOn(disk.Crash(rand.New(rand.NewPCG(3, 3)), 0), localfs.Options{})
+	if got, err := after.Get(t.Context(), "0"); err != nil || string(got) != "entry" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
