@@ -105,8 +105,8 @@ func (s *Start) parse(word string) error {
 type Files struct {
 	// A folder, a glob (`in/*.ndjson`, `in/**/*.csv`) or `s3://bucket/prefix`. Names that begin with `.` or `_` are ignored. `.gz` and `.zst` are unpacked.
 	Path string `yaml:"path" need:"true"`
-	// Files whose time of change is this much older than the newest seen are taken for read. Left out: no limit.
-	MaxAge Duration `yaml:"max_age"`
+	// Leave a file alone until it has not changed for this long. Left out: files are taken as they are found, so write them elsewhere and rename them into place.
+	Settle Duration `yaml:"settle"`
 }
 
 // Rate is a source of numbered rows: value BIGINT, timestamp TIMESTAMP.
@@ -117,10 +117,10 @@ type Rate struct {
 
 // Orders is a source of generated order events: a function of seed and position alone.
 type Orders struct {
-	// How many events become available each second; 0: all at once.
+	// How many events become available each second; 0: all at once, for which rows is needed.
 	RowsPerSecond int64 `yaml:"rows_per_second" default:"1000" min:"0"`
 	// How many events there are; 0: no end.
 	Rows int64 `yaml:"rows" min:"0"`
 	// Another seed gives other events.
-	Seed int64 `yaml:"seed" default:"1"`
+	Seed int64 `yaml:"seed" default:"1" min:"0"`
 }

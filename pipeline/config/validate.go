@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path"
@@ -12,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"microbatch/internal/errcode"
+	"microbatch/schema"
 )
 
 // validator checks what no single key can tell. It runs on what was decoded, even after faults, and says nothing about values that are absent.
@@ -68,12 +71,26 @@ func (v validator) source() {
 	if d := s.CSV.Delimiter; d != "" && utf8.RuneCountInString(d) != 1 {
 		v.wrong("source.csv.delimiter", "want one character, have %d", utf8.RuneCountInString(d))
 	}
+	if _, err := schema.ParseDDL(s.Schema); s.Schema != "" && err != nil {
+		v.wrong("source.schema", "%v", withoutPrefix(err))
+	}
+	if s.Orders != nil && s.Orders.RowsPerSecond == 0 && s.Orders.Rows == 0 {
+		v.clash("source.orders.rows_per_second", "source.orders: rows_per_second: 0 makes all rows at once, and without rows there is no end; set one of them")
+	}
 	if s.Kafka != nil {
 		v.kafka(s.Kafka, format)
 	}
 	if s.Files != nil {
 		v.path("source.files.path", s.Files.Path)
 	}
+}
+
+// withoutPrefix is a mistake in DDL by its column in the text, which stands somewhere in the line of the key.
+func withoutPrefix(err error) error {
+	if e, ok := errors.AsType[*schema.DDLError](err); ok {
+		return fmt.Errorf("character %d: %s", e.Column, e.Msg)
+	}
+	return err
 }
 
 func (v validator) kafka(k *Kafka, format string) {
