@@ -1,0 +1,130 @@
+package arrowparquet_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"microbatch/arrowparquet"
+	"microbatch/arrowparquet/parquettest"
+)
+
+// write makes a file of the records, and releases them.
+func write(t *testing.T, s *arrow.Schema, o arrowparquet.Options, recs ...arrow.RecordBatch) ([]byte, *arrowparquet.FileStats) {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := arrowparquet.NewWriter(&buf, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recs {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Release()
+	}
+	stats, err := w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stats.Bytes != int64(buf.Len()) || stats.Bytes != w.Size() {
+		t.Errorf("stats say %d bytes, size %d, file has %d", stats.Bytes, w.Size(), buf.Len())
+	}
+	return buf.Bytes(), stats
+}
+
+// readByArrow reads a file by the Arrow project's reader.
+func readByArrow(t *testing.T, alloc memory.Allocator, data []byte) arrow.Table {
+	t.Helper()
+	pf, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("arrow-go opens the file: %v", err)
+	}
+	r, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: 8192}, alloc)
+	if err != nil {
+		t.Fatalf("arrow-go reads the schema: %v", err)
+	}
+	tbl, err := r.ReadTable(context.Background())
+	if err != nil {
+		t.Fatalf("arrow-go reads the file: %v", err)
+	}
+	return tbl
+}
+
+// sameRows compares row by row as JSON, which shows every value and null.
+func sameRows(t *testing.T, want []arrow.RecordBatch, got arrow.Table) {
+	t.Helper()
+	rows := int64(0)
+	for _, w := range want {
+		rows += w.NumRows()
+	}
+	if got.NumRows() != rows {
+		t.Fatalf("%d rows read, %d written", got.NumRows(), rows)
+	}
+	for c := range int(got.NumCols()) {
+		var w, g []arrow.Array
+		for _, r := range want {
+			if r.NumRows() > 0 {
+				w = append(w, r.Column(c))
+			}
+		}
+		for _, a := range got.Column(c).Data().Chunks() {
+			if a.Len() > 0 {
+				g = append(g, a)
+			}
+		}
+		compareColumns(t, got.Schema().Field(c).Name, w, g)
+	}
+}
+
+func compareColumns(t *testing.T, name string, want, got []arrow.Array) {
+	t.Helper()
+	wi, gi, row := 0, 0, 0
+	for len(want) > 0 && len(got) > 0 {
+		if w, g := want[0].ValueStr(wi), got[0].ValueStr(gi); w != g || want[0].IsNull(wi) != got[0].IsNull(gi) {
+			t.Fatalf("column %s (%s) row %d: %q read, %q written", name, want[0].DataType(), row, g, w)
+		}
+		row++
+		if wi++; wi == want[0].Len() {
+			want, wi = want[1:], 0
+		}
+		if gi++; gi == got[0].Len() {
+			got, gi = got[1:], 0
+		}
+	}
+}
+
+func TestArrowReadsEveryTypeInEveryForm(t *testing.T) {
+	for _, o := range []arrowparquet.Options{{}, {Encoding: arrowparquet.Plain, Compression: "none"}, {Compression: "zstd"}} {
+		for _, rows := range []int{0, 1, 8191, 8192, 8193, 20000} {
+			for _, nulls := range []float64{0, 0.3, 1} {
+				if rows > 8193 && nulls == 1 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%v-%d-%d-%v", o.Compression, o.Encoding, rows, nulls), func(t *testing.T) {
+					alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
+					defer alloc.AssertSize(t, 0)
+					rng := rand.New(rand.NewPCG(1, uint64(rows)))
+					s := parquettest.AllTypes()
+					rec := parquettest.Record(alloc, s, rows, nulls, rng)
+					defer rec.Release()
+					rec.Retain()
+					o.RowGroupRows = 16384
+					data, _ := write(t, s, o, rec)
+					got := readByArrow(t, memory.DefaultAllocator, data)
+					defer got.Release()
+					sameRows(t, []arrow.RecordBatch{rec}, got)
+				})
+			}
+		}
+	}
+	_ = array.NewRecordReader
+}
