@@ -13,6 +13,12 @@ type Config struct {
 	Files       bool   // the SQL may read files and load extensions
 }
 
+// scanFunction is the table function behind a View: scanFunction(handle of the view). DuckDB pushes the choice of columns into it, and no filters.
+const scanFunction = "__microbatch_stream"
+
+// ScanOperator is what EXPLAIN calls the reading of a View.
+const ScanOperator = "__MICROBATCH_STREAM"
+
 // DefaultMemoryLimit is the memory limit of a session that sets none, in bytes.
 const DefaultMemoryLimit = 1 << 30
 

@@ -165,3 +165,33 @@ func TestMemoryIsLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestFiltersAndChoicesOfColumnsAreHonoured(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "batch", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sql, want := range map[string]string{
+		"SELECT s FROM batch WHERE a > 3998":                                                             "row 3999",
+		"SELECT s FROM batch WHERE a > 3995 AND s LIKE '%8'":                                             "row 3998",
+		"SELECT string_agg(s, ',' ORDER BY a DESC) FROM batch WHERE a IN (3, 3005)":                      "row 3005,row 3",
+		"SELECT max(s) FROM (SELECT s, a FROM batch ORDER BY a DESC LIMIT 3)":                            "row 3999",
+		"SELECT max(b.s) FROM batch b JOIN (SELECT 2500 AS a) USING (a)":                                 "row 2500",
+		"SELECT count(*)::VARCHAR FROM batch":                                                            "4000",
+		"SELECT count(*)::VARCHAR FROM batch WHERE s = 'row 7'":                                          "1",
+		"SELECT max(s) || sum(a) FROM batch WHERE a BETWEEN 10 AND 12":                                   "row 1233",
+		"SELECT string_agg(s, ',' ORDER BY s) FROM (SELECT DISTINCT s[:5] AS s FROM batch WHERE a < 30)": "row 0,row 1,row 2,row 3,row 4,row 5,row 6,row 7,row 8,row 9",
+	} {
+		next, _ := counting(mem, 2, 2000)
+		v.Feed(next)
+		if got, err := c.Text(t.Context(), sql); err != nil || got != want {
+			t.Errorf("%s: %q, %v", sql, got, err)
+		}
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

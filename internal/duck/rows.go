@@ -76,9 +76,8 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 		return nil, nil
 	}
 	rec, failure := arrowmapping.DataChunkToArrowArray(r.options, r.schema, chunk)
-	defer mapping.DestroyErrorData(&failure)
-	if mapping.ErrorDataHasError(failure) {
-		return nil, fmt.Errorf("duckdb: result to arrow: %w", parseError(mapping.ErrorDataMessage(failure)))
+	if err := takeError(failure); err != nil {
+		return nil, fmt.Errorf("duckdb: result to arrow: %w", err)
 	}
 	return rec, nil
 }

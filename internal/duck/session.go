@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
@@ -16,8 +15,7 @@ func Available() error { return nil }
 
 // Session is one in-memory database. It may be used by any number of goroutines.
 type Session struct {
-	db    mapping.Database
-	names atomic.Int64 // for views, which all connections see
+	db mapping.Database
 }
 
 // Open starts a session. The caller closes its connections first, then the session.
@@ -38,29 +36,29 @@ func Open(cfg Config) (*Session, error) {
 		mapping.Close(&s.db)
 		return nil, fmt.Errorf("duckdb: open: %w", parseError(message))
 	}
-	if cfg.Files {
-		return s, nil
-	}
-	// Set last: with it on, DuckDB refuses the setting of a temp directory.
-	if err := s.exec(context.Background(), "SET enable_external_access = false"); err != nil {
+	if err := s.prepare(cfg); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) exec(ctx context.Context, sql string) error {
-	c, err := s.Connect(ctx)
+func (s *Session) prepare(cfg Config) error {
+	c, err := s.Connect(context.Background())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.Exec(ctx, sql)
+	if err := c.registerScan(); err != nil || cfg.Files {
+		return err
+	}
+	// Not with the other settings: while it is off, DuckDB refuses a temp directory.
+	return c.Exec(context.Background(), "SET enable_external_access = false")
 }
 
 // Connect opens a connection in the time zone UTC.
 func (s *Session) Connect(ctx context.Context) (*Conn, error) {
-	c := &Conn{session: s}
+	c := &Conn{}
 	if mapping.Connect(s.db, &c.conn) == mapping.StateError {
 		return nil, fmt.Errorf("duckdb: no connection")
 	}
@@ -76,8 +74,7 @@ func (s *Session) Close() { mapping.Close(&s.db) }
 
 // Conn is a connection: it runs one statement at a time, and is used by one goroutine at a time.
 type Conn struct {
-	session *Session
-	conn    mapping.Connection
+	conn mapping.Connection
 }
 
 // Close ends the connection. Its views and rows are closed before.

@@ -83,9 +83,8 @@ func arrowSchema(options arrowmapping.ArrowOptions, result *mapping.Result) (*ar
 		}
 	}()
 	schema, failure := arrowmapping.NewArrowSchema(options, types, names)
-	defer mapping.DestroyErrorData(&failure)
-	if mapping.ErrorDataHasError(failure) {
-		return nil, fmt.Errorf("duckdb: result has no arrow schema: %w", parseError(mapping.ErrorDataMessage(failure)))
+	if err := takeError(failure); err != nil {
+		return nil, fmt.Errorf("duckdb: result has no arrow schema: %w", err)
 	}
 	return schema, nil
 }

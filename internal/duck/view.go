@@ -2,110 +2,110 @@
 
 package duck
 
-// #include <stdlib.h>
-import "C"
-
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unsafe"
+	"runtime/cgo"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/cdata"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/duckdb/duckdb-go/v2/arrowmapping"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
 // View is a name in a connection's SQL for a stream of Arrow records. It stays while the streams change: one for each query, read once.
+//
+// It is a temporary view over a table function of ours (scan.go), because the Arrow scan of DuckDB's C API drops the filters and the choice of
+// columns that the optimizer pushes into it, in silence.
 type View struct {
-	conn   *Conn
-	shared string // the view that DuckDB makes: all connections of the session would see it, so its name is unique
-	name   string // the temporary view over it, which only this connection sees
-	stream unsafe.Pointer
-	feed   *feed
+	conn    *Conn
+	name    string
+	columns []viewColumn
+	handle  cgo.Handle // of the view itself: what the table function gets as its argument
+	next    func() (arrow.RecordBatch, error)
+	err     error
+}
+
+// viewColumn is how DuckDB takes a column.
+type viewColumn struct {
+	field     arrow.Field
+	converted arrowmapping.ArrowConvertedSchema
+	kind      mapping.LogicalType
 }
 
 // Register makes a view of the schema. The caller drops it before the connection is closed.
 func (c *Conn) Register(ctx context.Context, name string, schema *arrow.Schema) (*View, error) {
-	v := &View{
-		conn:   c,
-		shared: fmt.Sprintf("memory.main.__stream_%d", c.session.names.Add(1)),
-		name:   "temp.main." + Ident(name),
-		stream: C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArrayStream{}))),
-		feed:   &feed{schema: schema},
+	v := &View{conn: c, name: Ident(name)}
+	v.handle = cgo.NewHandle(v)
+	for _, f := range schema.Fields() {
+		column, err := c.convert(f)
+		if err != nil {
+			v.free()
+			return nil, err
+		}
+		v.columns = append(v.columns, column)
 	}
-	cdata.ExportRecordReader(v.feed, (*cdata.CArrowArrayStream)(v.stream))
-	if arrowmapping.ArrowScan(c.conn, strings.TrimPrefix(v.shared, "memory.main."), arrowmapping.ArrowStream{Ptr: v.stream}) == mapping.StateError {
-		v.free()
-		return nil, fmt.Errorf("duckdb: no view of the schema %s: it has a type that DuckDB does not take", schema)
-	}
-	if err := c.Exec(ctx, "CREATE TEMP VIEW "+Ident(name)+" AS FROM "+v.shared); err != nil {
+	if err := c.Exec(ctx, fmt.Sprintf("CREATE TEMP VIEW %s AS FROM %s(%d)", v.name, scanFunction, v.handle)); err != nil {
 		v.free()
 		return nil, err
 	}
 	return v, nil
 }
 
-// Feed sets the stream that the next query reads: next returns a record, which the view releases, or nil at the end. It is called on
-// threads of DuckDB, one call at a time, until it has returned nil or an error, or the query is closed.
-func (v *View) Feed(next func() (arrow.RecordBatch, error)) {
-	v.feed.next, v.feed.err = next, nil
+// convert finds DuckDB's type for a field, by converting no rows.
+func (c *Conn) convert(f arrow.Field) (viewColumn, error) {
+	schema := arrow.NewSchema([]arrow.Field{f}, nil)
+	converted, failure := arrowmapping.SchemaFromArrow(c.conn, schema)
+	if err := takeError(failure); err != nil {
+		return viewColumn{}, fmt.Errorf("duckdb: column %s: %w", f.Name, err)
+	}
+	column := viewColumn{field: f, converted: converted}
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	empty := b.NewRecordBatch()
+	defer empty.Release()
+	chunk, failure := arrowmapping.DataChunkFromArrow(c.conn, empty, converted)
+	if err := takeError(failure); err != nil {
+		column.free()
+		return viewColumn{}, fmt.Errorf("duckdb: column %s: %w", f.Name, err)
+	}
+	defer mapping.DestroyDataChunk(&chunk)
+	column.kind = mapping.VectorGetColumnType(mapping.DataChunkGetVector(chunk, 0))
+	return column, nil
 }
 
+// Feed sets the stream that the next query reads: next returns a record, which the view releases, or nil at the end. It is called on
+// threads of DuckDB, one call at a time, until it has returned nil or an error, or the query is closed. Without a stream a query sees no rows.
+func (v *View) Feed(next func() (arrow.RecordBatch, error)) { v.next, v.err = next, nil }
+
 // Err is the error that the stream of the last query ended with. DuckDB knows only its text.
-func (v *View) Err() error { return v.feed.err }
+func (v *View) Err() error { return v.err }
 
 // Drop removes the view.
 func (v *View) Drop(ctx context.Context) error {
 	defer v.free()
-	if err := v.conn.Exec(ctx, "DROP VIEW "+v.name); err != nil {
-		return err
-	}
-	return v.conn.Exec(ctx, "DROP VIEW "+v.shared)
+	return v.conn.Exec(ctx, "DROP VIEW temp.main."+v.name)
 }
 
 func (v *View) free() {
-	cdata.ReleaseCArrowArrayStream((*cdata.CArrowArrayStream)(v.stream))
-	C.free(v.stream)
-	v.stream = nil
-	v.feed.drop()
+	for i := range v.columns {
+		v.columns[i].free()
+	}
+	v.columns = nil
+	v.handle.Delete()
 }
 
-// feed is the record reader behind a view. Its lifetime is the view's, so it counts no references.
-type feed struct {
-	schema *arrow.Schema
-	next   func() (arrow.RecordBatch, error)
-	record arrow.RecordBatch
-	err    error
+func (c *viewColumn) free() {
+	arrowmapping.DestroyArrowConvertedSchema(&c.converted)
+	mapping.DestroyLogicalType(&c.kind)
 }
 
-var _ array.RecordReader = (*feed)(nil)
-
-func (f *feed) Retain()                        {}
-func (f *feed) Release()                       {}
-func (f *feed) Schema() *arrow.Schema          { return f.schema }
-func (f *feed) RecordBatch() arrow.RecordBatch { return f.record }
-func (f *feed) Record() arrow.RecordBatch      { return f.record }
-func (f *feed) Err() error                     { return f.err }
-
-func (f *feed) Next() bool {
-	f.drop()
-	if f.next == nil || f.err != nil {
-		return false
+// takeError frees DuckDB's error data and returns what it says.
+func takeError(failure mapping.ErrorData) error {
+	defer mapping.DestroyErrorData(&failure)
+	if !mapping.ErrorDataHasError(failure) {
+		return nil
 	}
-	f.record, f.err = f.next()
-	if f.record == nil || f.err != nil {
-		f.drop()
-		f.next = nil
-	}
-	return f.record != nil
-}
-
-func (f *feed) drop() {
-	if f.record != nil {
-		f.record.Release()
-		f.record = nil
-	}
+	return parseError(mapping.ErrorDataMessage(failure))
 }

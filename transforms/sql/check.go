@@ -24,6 +24,7 @@ type tree struct {
 // call is a use of a function.
 type call struct {
 	name      string
+	qualified bool // with a schema or catalog: it may be DuckDB's own in spite of a macro
 	arguments int
 	ordered   bool // has an ORDER BY of its own
 	at        int
@@ -121,6 +122,9 @@ func functionCall(n map[string]any, at int) call {
 	name, _ := n["function_name"].(string)
 	children, _ := n["children"].([]any)
 	c := call{name: strings.ToLower(name), arguments: len(children), at: at, ordered: n["class"] == "WINDOW"}
+	schema, _ := n["schema"].(string)
+	catalog, _ := n["catalog"].(string)
+	c.qualified = schema != "" || catalog != ""
 	if by, ok := n["order_bys"].(map[string]any); ok {
 		orders, _ := by["orders"].([]any)
 		c.ordered = len(orders) > 0
@@ -147,6 +151,8 @@ func (t *tree) check(unstable map[string]bool) error {
 			return t.refuse(f, "age(x) counts from the clock; age(now(), x) counts from the batch's time")
 		case slices.Contains(clockMacros, f.name):
 			return t.refuse(f, "%s() reads the clock; now() is the batch's time", f.name)
+		case f.qualified && isAnchored(f.name):
+			return t.refuse(f, "%s() by its full name reads the clock; by its name alone it is the batch's time", f.name)
 		case unstable[f.name]:
 			return t.refuse(f, "%s() gives another value each time it is run, and a batch that is run again after a crash must give the same rows", f.name)
 		}
@@ -163,6 +169,11 @@ func (t *tree) check(unstable map[string]bool) error {
 		return errcode.SQLInvalid.New("sql", "the query does not read the view batch, which is its input")
 	}
 	return nil
+}
+
+func isAnchored(function string) bool {
+	_, ok := anchored[function]
+	return ok
 }
 
 func (t *tree) refuse(f call, format string, args ...any) error {

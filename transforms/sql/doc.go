@@ -18,7 +18,7 @@
 //
 //	UTINYINT SMALLINT        USMALLINT INT           UINTEGER BIGINT       UBIGINT DECIMAL(20,0)
 //	HUGEINT DECIMAL(38,0)    UHUGEINT DECIMAL(38,0)  ENUM, UUID STRING     TIMESTAMP_S, _MS, _NS TIMESTAMP_NTZ (to microseconds)
-//	T[n] ARRAY<T>
+//	T[n] ARRAY<T>            NULL without a cast INT
 //
-// and refused otherwise (TIME, INTERVAL, BIT, UNION, an untyped NULL): the query has to cast them.
+// and refused otherwise (TIME, INTERVAL, BIT, UNION): the query has to cast them.
 package sql

@@ -148,7 +148,6 @@ func (r *run) queryOn(ctx context.Context, w *worker) error {
 		return err
 	}
 	w.view.Feed(func() (arrow.RecordBatch, error) { return r.next(ctx) })
-	defer w.view.Feed(nil)
 	if r.plan.scans > 1 {
 		if err := w.conn.Exec(ctx, "CREATE TEMP TABLE "+viewName+" AS FROM "+streamName); err != nil {
 			return err

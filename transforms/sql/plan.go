@@ -131,7 +131,7 @@ type node struct {
 
 func (p *plan) walk(n node) {
 	switch strings.TrimSpace(n.Name) {
-	case "ARROW_SCAN":
+	case duck.ScanOperator:
 		p.scans++
 	case "PROJECTION", "FILTER", "EMPTY_RESULT":
 	default:

@@ -23,8 +23,8 @@ var anchored = map[string]string{
 	"current_localtimestamp": "::TIMESTAMP",
 	"current_date":           "::DATE",
 	"today":                  "::DATE",
-	"get_current_time":       "::TIMETZ",
-	"current_localtime":      "::TIME",
+	"get_current_time":       "::TIMESTAMP::TIME::TIMETZ",
+	"current_localtime":      "::TIMESTAMP::TIME",
 }
 
 // session is the operator's DuckDB: the macros that anchor the clock, and workers, which are idle between batches.

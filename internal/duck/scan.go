@@ -1,0 +1,191 @@
+//go:build cgo && duckdb_arrow
+
+package duck
+
+/*
+#include <stdint.h>
+#include <stdlib.h>
+
+void duckScanBind(void *);
+void duckScanInit(void *);
+void duckScanNext(void *, void *);
+void duckScanEnd(void *);
+typedef void (*duck_callback_1)(void *);
+typedef void (*duck_callback_2)(void *, void *);
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/duckdb/duckdb-go/v2/arrowmapping"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// vectorRows is how many rows a vector of DuckDB holds.
+const vectorRows = 2048
+
+// expectedRows is what the optimizer is told of a stream's length, which nobody knows.
+const expectedRows = 100_000
+
+// registerScan makes the table function known to all connections of the session.
+func (c *Conn) registerScan() error {
+	f := mapping.CreateTableFunction()
+	defer mapping.DestroyTableFunction(&f)
+	bigint := mapping.CreateLogicalType(mapping.TypeBigInt)
+	defer mapping.DestroyLogicalType(&bigint)
+	mapping.TableFunctionSetName(f, scanFunction)
+	mapping.TableFunctionAddParameter(f, bigint)
+	mapping.TableFunctionSupportsProjectionPushdown(f, true)
+	mapping.TableFunctionSetBind(f, unsafe.Pointer(C.duck_callback_1(C.duckScanBind)))
+	mapping.TableFunctionSetInit(f, unsafe.Pointer(C.duck_callback_1(C.duckScanInit)))
+	mapping.TableFunctionSetFunction(f, unsafe.Pointer(C.duck_callback_2(C.duckScanNext)))
+	if mapping.RegisterTableFunction(c.conn, f) == mapping.StateError {
+		return fmt.Errorf("duckdb: table function %s is refused", scanFunction)
+	}
+	return nil
+}
+
+// scan is one execution of the table function: a query's way through the stream of a view.
+type scan struct {
+	view    *View
+	columns []int // of the view, in DuckDB's order; -1 for a row id, which nobody looks at
+	record  arrow.RecordBatch
+	at      int64 // rows of record that DuckDB has
+}
+
+// duckScanBind declares the view's columns. Its bind data is the handle, in memory of C.
+//
+//export duckScanBind
+func duckScanBind(p unsafe.Pointer) {
+	info := mapping.BindInfo{Ptr: p}
+	defer catch(func(text string) { mapping.BindSetError(info, text) })
+	value := mapping.BindGetParameter(info, 0)
+	defer mapping.DestroyValue(&value)
+	h := mapping.GetInt64(value)
+	for _, c := range cgo.Handle(h).Value().(*View).columns {
+		mapping.BindAddResultColumn(info, c.field.Name, c.kind)
+	}
+	mapping.BindSetCardinality(info, expectedRows, false)
+	mapping.BindSetBindData(info, newCell(cgo.Handle(h)), unsafe.Pointer(C.duck_callback_1(C.free)))
+}
+
+// duckScanInit learns which columns the query wants. A stream is one sequence, so one thread at a time pulls it.
+//
+//export duckScanInit
+func duckScanInit(p unsafe.Pointer) {
+	info := mapping.InitInfo{Ptr: p}
+	defer catch(func(text string) { mapping.InitSetError(info, text) })
+	view := cell(mapping.InitGetBindData(info)).Value().(*View)
+	s := &scan{view: view, columns: make([]int, mapping.InitGetColumnCount(info))}
+	for i := range s.columns {
+		s.columns[i] = int(mapping.InitGetColumnIndex(info, mapping.IdxT(i)))
+		if s.columns[i] < 0 || s.columns[i] >= len(view.columns) {
+			s.columns[i] = -1
+		}
+	}
+	mapping.InitSetMaxThreads(info, 1)
+	mapping.InitSetInitData(info, newCell(cgo.NewHandle(s)), unsafe.Pointer(C.duck_callback_1(C.duckScanEnd)))
+}
+
+// duckScanNext fills DuckDB's next vectors; none at the end.
+//
+//export duckScanNext
+func duckScanNext(p, out unsafe.Pointer) {
+	info, chunk := mapping.FunctionInfo{Ptr: p}, mapping.DataChunk{Ptr: out}
+	defer catch(func(text string) { mapping.FunctionSetError(info, text) })
+	s := cell(mapping.FunctionGetInitData(info)).Value().(*scan)
+	rows, err := s.next(chunk)
+	if err != nil {
+		s.view.err = err
+		mapping.FunctionSetError(info, err.Error())
+		return
+	}
+	mapping.DataChunkSetSize(chunk, mapping.IdxT(rows))
+}
+
+// duckScanEnd lets go of a record that the query left.
+//
+//export duckScanEnd
+func duckScanEnd(p unsafe.Pointer) {
+	h := cell(p)
+	h.Value().(*scan).drop()
+	h.Delete()
+	C.free(p)
+}
+
+// next puts up to vectorRows rows into chunk and says how many.
+func (s *scan) next(chunk mapping.DataChunk) (int64, error) {
+	for s.record == nil || s.at == s.record.NumRows() {
+		s.drop()
+		if s.view.next == nil || s.view.err != nil {
+			return 0, s.view.err
+		}
+		rec, err := s.view.next()
+		if err != nil {
+			if rec != nil {
+				rec.Release()
+			}
+			return 0, err
+		}
+		if rec == nil {
+			s.view.next = nil
+			return 0, nil
+		}
+		s.record, s.at = rec, 0
+	}
+	rows := min(vectorRows, s.record.NumRows()-s.at)
+	for i, column := range s.columns {
+		if column < 0 {
+			continue
+		}
+		if err := s.fill(mapping.DataChunkGetVector(chunk, mapping.IdxT(i)), column, rows); err != nil {
+			return 0, err
+		}
+	}
+	s.at += rows
+	return rows, nil
+}
+
+// fill makes a vector refer to rows of a column, whose buffers DuckDB reads in place and holds as long as it needs them.
+func (s *scan) fill(out mapping.Vector, column int, rows int64) error {
+	c := &s.view.columns[column]
+	slice := array.NewSlice(s.record.Column(column), s.at, s.at+rows)
+	defer slice.Release()
+	rec := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{c.field}, nil), []arrow.Array{slice}, rows)
+	defer rec.Release()
+	chunk, failure := arrowmapping.DataChunkFromArrow(s.view.conn.conn, rec, c.converted)
+	if err := takeError(failure); err != nil {
+		return fmt.Errorf("duckdb: column %s: %w", c.field.Name, err)
+	}
+	defer mapping.DestroyDataChunk(&chunk)
+	mapping.VectorReferenceVector(out, mapping.DataChunkGetVector(chunk, 0))
+	return nil
+}
+
+func (s *scan) drop() {
+	if s.record != nil {
+		s.record.Release()
+		s.record = nil
+	}
+}
+
+// newCell puts a handle into memory of C, for DuckDB to carry around.
+func newCell(h cgo.Handle) unsafe.Pointer {
+	p := C.malloc(C.size_t(unsafe.Sizeof(h)))
+	*(*cgo.Handle)(p) = h
+	return p
+}
+
+func cell(p unsafe.Pointer) cgo.Handle { return *(*cgo.Handle)(p) }
+
+// catch turns a panic into an error of the query: a panic may not cross C++.
+func catch(fail func(text string)) {
+	if p := recover(); p != nil {
+		fail(fmt.Sprint("duckdb: stream: ", p))
+	}
+}
