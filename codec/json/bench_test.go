@@ -1,0 +1,96 @@
+package json
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// eventSchema is the row of the speed figures: 8 columns, about 200 bytes of JSON.
+func eventSchema() *arrow.Schema {
+	ts := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	return arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "user_id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "ts", Type: ts, Nullable: true},
+		{Name: "event", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "amount", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "url", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "session", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+}
+
+// events are n rows of eventSchema. Python: with blanks, as json.dumps writes. Shuffled: each row has its own order of keys.
+func events(n int, python, shuffled bool) [][]byte {
+	rng := rand.New(rand.NewSource(1))
+	rows := make([][]byte, n)
+	base := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	kinds := []string{"view", "click", "purchase", "search", "login"}
+	countries := []string{"DE", "FR", "US", "GB", "JP", "BR"}
+	for i := range rows {
+		members := []string{
+			fmt.Sprintf(`"id":%d`, 100000000+i),
+			fmt.Sprintf(`"user_id":%d`, rng.Intn(10000000)),
+			fmt.Sprintf(`"ts":"%s"`, base.Add(time.Duration(i)*37*time.Millisecond).Format("2006-01-02T15:04:05.000Z")),
+			fmt.Sprintf(`"event":"%s"`, kinds[rng.Intn(len(kinds))]),
+			fmt.Sprintf(`"country":"%s"`, countries[rng.Intn(len(countries))]),
+			fmt.Sprintf(`"amount":%.2f`, rng.Float64()*1000),
+			fmt.Sprintf(`"url":"https://shop.example.com/p/%d?ref=%d"`, rng.Intn(100000), rng.Intn(1000)),
+			fmt.Sprintf(`"session":"%016x%08x"`, rng.Uint64(), rng.Uint32()),
+		}
+		if shuffled {
+			rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		}
+		comma := ","
+		if python {
+			comma = ", "
+		}
+		row := []byte("{")
+		for i, m := range members {
+			if i > 0 {
+				row = append(row, comma...)
+			}
+			if python {
+				m = string(bytes.Replace([]byte(m), []byte(`":`), []byte(`": `), 1))
+			}
+			row = append(row, m...)
+		}
+		rows[i] = append(row, '}')
+	}
+	return rows
+}
+
+func benchmarkMessages(b *testing.B, rows [][]byte) {
+	d, err := New(Options{}).NewDecoder(eventSchema(), memory.DefaultAllocator)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Release()
+	var total int64
+	for _, r := range rows {
+		total += int64(len(r))
+	}
+	b.SetBytes(total)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, r := range rows {
+			if err := d.Decode(r); err != nil {
+				b.Fatal(err)
+			}
+		}
+		d.Flush().Release()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(rows)), "ns/row")
+}
+
+func BenchmarkMessages(b *testing.B) {
+	b.Run("compact", func(b *testing.B) { benchmarkMessages(b, events(8192, false, false)) })
+	b.Run("python", func(b *testing.B) { benchmarkMessages(b, events(8192, true, false)) })
+	b.Run("shuffled", func(b *testing.B) { benchmarkMessages(b, events(8192, false, true)) })
+}

@@ -1,0 +1,68 @@
+package json
+
+import (
+	"fmt"
+
+	"microbatch/codec"
+	"microbatch/codec/column"
+	"microbatch/internal/errcode"
+)
+
+// malformed refuses a row that is not JSON.
+func (p *parser) malformed(i int, what string) int {
+	p.reject = codec.Reject{Code: errcode.RowMalformed.ID, Detail: fmt.Sprintf("not a JSON object: %s, at byte %d of the row", what, i-p.start)}
+	return -1
+}
+
+// notUTF8 refuses a row for the string at i.
+func (p *parser) notUTF8(i int) int {
+	p.reject = codec.Reject{Code: errcode.RowMalformed.ID, Detail: fmt.Sprintf("not a JSON object: a string is not UTF-8, at byte %d of the row", i-p.start)}
+	return -1
+}
+
+// tooDeep refuses a row whose nesting passes the limit.
+func (p *parser) tooDeep(i int) int {
+	p.reject = codec.Reject{Code: errcode.RowLimit.ID, Detail: fmt.Sprintf("objects and arrays stand in each other deeper than %d, at byte %d of the row", maxDepth, i-p.start)}
+	return -1
+}
+
+// misfit refuses a row for a value that its column cannot hold.
+func (p *parser) misfit(f *field, value []byte) int {
+	p.reject = codec.Reject{Code: errcode.RowMisfit.ID, Column: f.path, Detail: column.Excerpt(value) + " is not " + f.col.Article()}
+	return -1
+}
+
+// refuse refuses a row for a column, with a sentence.
+func (p *parser) refuse(code errcode.Code, f *field, detail string) int {
+	p.reject = codec.Reject{Code: code.ID, Column: f.path, Detail: detail}
+	return -1
+}
+
+// keepUnknown takes note of a member, its name and value, that is or holds a field without a column.
+func (p *parser) keepUnknown(o *object, member []byte) {
+	if o != p.root {
+		p.inside = true
+		return
+	}
+	p.inside = false
+	if p.rescue == nil {
+		return
+	}
+	if len(p.rescued) > 0 {
+		p.rescued = append(p.rescued, ',')
+	}
+	p.rescued = append(p.rescued, member...)
+}
+
+// appendRescued appends the row's object of unknown fields, or null if it has none.
+func (p *parser) appendRescued() {
+	if len(p.rescued) == 0 {
+		p.rescue.AppendNull()
+		return
+	}
+	tail := p.rescue.Tail(len(p.rescued) + 2)
+	tail[0] = '{'
+	copy(tail[1:], p.rescued)
+	tail[len(p.rescued)+1] = '}'
+	p.rescue.CommitTail(len(p.rescued) + 2)
+}

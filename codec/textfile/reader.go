@@ -1,0 +1,219 @@
+package textfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"microbatch/batch"
+	"microbatch/codec"
+)
+
+const (
+	// Slack is how many bytes of the buffer behind the text may be read; their content means nothing.
+	Slack = 64
+	// MaxLine is how long a line may be, in bytes.
+	MaxLine = 64 << 20
+	// block is how much is read at once, and margin how much of it is behind the unit, for the end of its last line.
+	block  = 1 << 20
+	margin = 64 << 10
+)
+
+// ErrLong says that a line is longer than MaxLine.
+var ErrLong = errors.New("textfile: a line is too long")
+
+// Reader reads one unit of a file. It is used by one goroutine.
+type Reader struct {
+	file  codec.File
+	buf   []byte // buf[pos:end] is what was read and not taken yet
+	pos   int
+	end   int
+	base  int64 // where buf[0] stands in the file
+	to    int64 // lines that begin from here on are not ours
+	begun bool  // the first block was read
+	eof   bool  // nothing is left to read
+	last  bool  // the last line was taken
+}
+
+// NewReader prepares the reading of a unit. buf is memory to use, or nil; Buffer returns it, perhaps larger. Of a compressed file the only unit is
+// all of its stream, and positions count decompressed bytes.
+func NewReader(f codec.File, u codec.Unit, buf []byte) *Reader {
+	r := &Reader{file: f, buf: buf[:cap(buf)], base: u.From, to: u.To}
+	if f.At == nil {
+		r.base, r.to = 0, 1<<62
+	}
+	return r
+}
+
+// Buffer is the memory in use, to be handed to another reader when this one is done.
+func (r *Reader) Buffer() []byte { return r.buf }
+
+// Lines are whole lines in memory: Buf[From:To], each with its "\n". They are valid until the next call.
+type Lines struct {
+	Buf      []byte // followed by slack
+	From, To int
+	Base     int64 // where Buf[0] stands in the file
+}
+
+// Next takes the next lines of the unit; io.EOF behind the last. ErrLong comes with the beginning of a line that is too long, which counts as taken.
+func (r *Reader) Next() (Lines, error) {
+	if !r.begun {
+		r.begun = true
+		if err := r.begin(); err != nil {
+			return Lines{}, err
+		}
+	}
+	for !r.last {
+		if n := r.wholeLines(); n > 0 {
+			lines := Lines{Buf: r.buf, From: r.pos, To: r.pos + n, Base: r.base}
+			r.pos += n
+			return lines, nil
+		}
+		if r.last {
+			break
+		}
+		if r.end-r.pos > MaxLine {
+			return r.passLong()
+		}
+		if err := r.fill(); err != nil {
+			return Lines{}, err
+		}
+	}
+	return Lines{}, io.EOF
+}
+
+// begin reads the first block and skips the line that the unit before owns. If no line begins in the unit, nothing is left to take.
+func (r *Reader) begin() error {
+	if r.base >= r.to {
+		r.last = true
+		return nil
+	}
+	inside := r.base > 0
+	if inside {
+		r.base-- // a line begins at From if a line end stands before it
+	}
+	if err := r.fill(); err != nil || !inside {
+		return err
+	}
+	for {
+		own := r.end
+		if r.base+int64(own) > r.to {
+			own = int(r.to - r.base)
+		}
+		if i := bytes.IndexByte(r.buf[r.pos:own], '\n'); i >= 0 {
+			r.pos += i + 1
+			return nil
+		}
+		if r.base+int64(r.end) >= r.to || r.eof {
+			r.last = true
+			return nil
+		}
+		r.pos = r.end
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// wholeLines is the length of the whole lines of the unit that stand in the buffer unread; it sets last with the last of them.
+func (r *Reader) wholeLines() int {
+	unread := r.buf[r.pos:r.end]
+	if r.base+int64(r.pos) >= r.to || r.eof && len(unread) == 0 {
+		r.last = true
+		return 0
+	}
+	if rest := r.to - r.base - int64(r.pos); rest <= int64(len(unread)) { // the line of the unit's last byte is the last
+		if i := bytes.IndexByte(unread[rest-1:], '\n'); i >= 0 {
+			r.last = true
+			return int(rest) + i
+		}
+	}
+	if i := bytes.LastIndexByte(unread, '\n'); i >= 0 {
+		return i + 1
+	}
+	if !r.eof {
+		return 0
+	}
+	r.buf[r.end] = '\n' // (X2); the slack has room for it
+	r.end++
+	r.last = true
+	return len(unread) + 1
+}
+
+// fill moves what is unread to the front of the buffer and reads more behind it, at least one byte but at the end of the file.
+func (r *Reader) fill() error {
+	if r.pos > 0 {
+		copy(r.buf, r.buf[r.pos:r.end])
+		r.base += int64(r.pos)
+		r.end -= r.pos
+		r.pos = 0
+	}
+	if free := len(r.buf) - Slack - r.end; free < block/2 {
+		grown := make([]byte, max(2*r.end, block+margin)+Slack)
+		copy(grown, r.buf[:r.end])
+		r.buf = grown
+	}
+	n, err := r.read(r.buf[r.end : len(r.buf)-Slack])
+	r.end += n
+	if errors.Is(err, io.EOF) {
+		r.eof = true
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.file.Name, err)
+	}
+	return nil
+}
+
+// read reads one block of the stream, or of the file as far as the unit needs it. io.EOF may come with bytes.
+func (r *Reader) read(p []byte) (int, error) {
+	if r.file.At == nil {
+		n, err := io.ReadFull(r.file.Stream, p)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF
+		}
+		return n, err
+	}
+	from := r.base + int64(r.end)
+	want := r.to + margin - from // ours, and probably the end of the last line
+	if want < margin {
+		want = block // the last line is a long one
+	}
+	want = min(want, int64(len(p)), r.file.Size-from)
+	if want <= 0 {
+		return 0, io.EOF
+	}
+	n, err := r.file.At.ReadAt(p[:want], from)
+	if int64(n) == want {
+		if from+want == r.file.Size {
+			return n, io.EOF
+		}
+		return n, nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the file became shorter than %d bytes: %w", r.file.Size, io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
+// passLong takes a line that is too long: its beginning is returned, the rest is read past.
+func (r *Reader) passLong() (Lines, error) {
+	start := r.base + int64(r.pos)
+	head := append([]byte(nil), r.buf[r.pos:r.pos+batch.MaxRaw]...)
+	for {
+		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+			r.pos += i + 1
+			break
+		}
+		r.pos = r.end
+		if r.eof {
+			r.last = true
+			break
+		}
+		if err := r.fill(); err != nil {
+			return Lines{}, err
+		}
+	}
+	return Lines{Buf: head, To: len(head), Base: start}, ErrLong
+}
