@@ -1,0 +1,256 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"microbatch/internal/errcode"
+)
+
+// feed fetches the partitions of a range, and ahead of it, and hands out slabs. It has one fetcher for each leader, from newFeed to close.
+type feed struct {
+	source *Source
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced whenever something has
+	tapes    []*tape       // in the order in which they are asked for and handed out; rotated
+	fetchers map[int32]bool
+	err      error // final
+	closed   bool
+}
+
+// newFeed begins to fetch lanes at once.
+func newFeed(s *Source, lanes []lane, c cluster) *feed {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &feed{source: s, cancel: cancel, changed: make(chan struct{}), fetchers: map[int32]bool{}}
+	for _, l := range lanes {
+		f.tapes = append(f.tapes, newTape(s, l))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.assign(ctx, c)
+	return f
+}
+
+func newTape(s *Source, l lane) *tape {
+	t := &tape{name: l.name, id: l.id, to: l.to, cut: l.from, next: l.from, end: l.to, bytes: s.config.FetchBytes, leader: leader{-1, -1}}
+	t.skip(l.lost)
+	return t
+}
+
+// skip covers offsets before at that are gone.
+func (t *tape) skip(at int64) {
+	if at = min(at, t.to); at > t.next {
+		t.put(&slab{name: t.name, from: t.next, to: at})
+	}
+}
+
+// assign gives each tape its leader's fetcher. A tape without a leader gets the fetcher of broker -1, which only looks for one.
+func (f *feed) assign(ctx context.Context, c cluster) {
+	for _, t := range f.tapes {
+		l, ok := c.leaders.get(t.name.topic, t.name.partition)
+		if !ok {
+			l = leader{-1, -1}
+		}
+		t.leader = l
+		if !f.fetchers[l.broker] {
+			f.fetchers[l.broker] = true
+			f.source.feeds.fetchers.Go(func() { f.fetch(ctx, l.broker) })
+		}
+	}
+	f.signal()
+}
+
+// signal wakes everybody who waits for a change. Called with the lock.
+func (f *feed) signal() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// wait gives up the lock until something has changed.
+func (f *feed) wait(ctx context.Context) error {
+	changed := f.changed
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// take waits for the next slab of the range, of whichever partition; nil: all of them were handed out.
+func (f *feed) take(ctx context.Context) (*slab, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if f.err != nil {
+			return nil, f.err
+		}
+		if f.closed {
+			return nil, errClosed
+		}
+		done := true
+		for i, t := range f.tapes {
+			if sl := t.take(); sl != nil {
+				f.tapes = append(slices.Delete(f.tapes, i, i+1), t)
+				f.signal() // there is room again
+				return sl, nil
+			}
+			done = done && t.done()
+		}
+		if done {
+			return nil, nil
+		}
+		if err := f.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fail ends the feed with an error.
+func (f *feed) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+	f.signal()
+}
+
+// close ends the fetchers, without waiting for them, and forgets what they have fetched. What was handed out remains known: see remaining.
+func (f *feed) close() {
+	f.cancel()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, t := range f.tapes {
+		t.drop()
+	}
+	f.signal()
+}
+
+// remaining is what was not handed out of the range.
+func (f *feed) remaining() []lane {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lanes []lane
+	for _, t := range f.tapes {
+		if !t.done() {
+			lanes = append(lanes, lane{name: t.name, id: t.id, from: t.cut, to: t.to})
+		}
+	}
+	return lanes
+}
+
+// continues extends a feed that has handed out all of its range to the range that follows, if the lanes are that; what was fetched ahead is then there.
+// Tapes whose leader has changed since lose it: between two reigns a log may have been cut (K3).
+func (f *feed) continues(lanes []lane, c cluster) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.err != nil || slices.ContainsFunc(f.tapes, func(t *tape) bool { return !t.done() }) {
+		return false
+	}
+	known := map[partitionName]*tape{}
+	for _, t := range f.tapes {
+		known[t.name] = t
+	}
+	for _, l := range lanes {
+		t := known[l.name]
+		leader, _ := c.leaders.get(l.name.topic, l.name.partition)
+		if !f.fetchers[leader.broker] || t != nil && (t.cut != l.from || t.id != l.id) {
+			return false
+		}
+	}
+	for _, l := range lanes {
+		t := known[l.name]
+		if t == nil {
+			t = newTape(f.source, l)
+			f.tapes = append(f.tapes, t)
+		}
+		if leader := c.leaders[l.name.topic][l.name.partition]; leader != t.leader {
+			t.drop()
+			t.leader = leader
+		}
+		t.to, t.end = l.to, max(t.end, l.to)
+		if l.lost > 0 {
+			t.drop()
+			t.skip(l.lost)
+		}
+	}
+	f.signal()
+	return true
+}
+
+// feeds are the feeds that are kept warm: that of the range being read, and that of a former or a next one.
+type feeds struct {
+	mu       sync.Mutex
+	warm     []*feed // the newest last
+	closed   bool
+	fetchers sync.WaitGroup
+}
+
+const mostWarm = 2
+
+var errClosed = errors.New("kafka: the feed was closed")
+
+// get is a feed for lanes: one that continues there, or a new one.
+func (fs *feeds) get(s *Source, lanes []lane, c cluster) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.warm {
+		if f.continues(lanes, c) {
+			return f
+		}
+	}
+	return fs.add(newFeed(s, lanes, c))
+}
+
+// rewarm is a new feed for what a run that lost its feed has not got yet, unless the source is closed.
+func (fs *feeds) rewarm(s *Source, old *feed, c cluster) (*feed, error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.closed {
+		return nil, errClosed
+	}
+	return fs.add(newFeed(s, old.remaining(), c)), nil
+}
+
+func (fs *feeds) add(f *feed) *feed {
+	fs.warm = append(slices.DeleteFunc(fs.warm, (*feed).useless), f)
+	for len(fs.warm) > mostWarm {
+		fs.warm[0].close()
+		fs.warm = fs.warm[1:]
+	}
+	return f
+}
+
+// useless reports a feed that failed; it is closed then.
+func (f *feed) useless() bool {
+	f.mu.Lock()
+	failed := f.err != nil
+	f.mu.Unlock()
+	if failed {
+		f.close()
+	}
+	return failed
+}
+
+func (fs *feeds) close() {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.warm {
+		f.close()
+	}
+	fs.warm, fs.closed = nil, true
+	fs.fetchers.Wait()
+}
+
+// vanished is the error for a partition that a range names and the cluster does not.
+func vanished(name partitionName) error {
+	return errcode.KafkaPartitionVanished.New(name.String(), "the cluster's metadata do not list the partition")
+}

@@ -1,0 +1,133 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"microbatch/internal/errcode"
+)
+
+// slab is a run of batches of one partition as the broker sent them, or a stretch without any: a hole, or what was lost.
+type slab struct {
+	name     partitionName
+	from, to int64 // the offsets that it covers
+
+	answer  *kmsg.FetchResponseTopicPartition // nil: a stretch without records
+	begin   int64                             // where the batches of the answer are read from; before from if a part was handed out already
+	records int                               // that the batches hold from begin on; -1: unknown
+}
+
+func (sl *slab) bytes() int64 {
+	if sl.answer == nil {
+		return 0
+	}
+	return int64(len(sl.answer.RecordBatches))
+}
+
+// cut takes the offsets before at off the slab. What remains has whole batches of its own, unless transactions were aborted in the slab: which records
+// are hidden follows from the markers before them, so that then both parts are read from the beginning.
+func (sl *slab) cut(at int64) *slab {
+	head := *sl
+	head.to = at
+	sl.from = at
+	if sl.answer == nil || len(sl.answer.AbortedTransactions) > 0 || sl.records < 0 {
+		return &head
+	}
+	before, rest := splitAt(sl.answer.RecordBatches, at)
+	first, second := *sl.answer, *sl.answer
+	first.RecordBatches, second.RecordBatches = before, rest
+	head.answer, sl.answer = &first, &second
+	head.records = count(before, head.begin)
+	sl.begin, sl.records = at, count(rest, at)
+	return &head
+}
+
+func count(b []byte, from int64) int {
+	n := 0
+	for pos := 0; pos < len(b); {
+		e, err := measure(b[pos:], from)
+		if err != nil {
+			return -1
+		}
+		n += e.records
+		pos += max(e.bytes, 1)
+	}
+	return n
+}
+
+// parse decompresses a slab and finds the records in it, those that the slab covers. They live in arena, if there is one, and in the slab's memory.
+func (s *Source) parse(sl *slab, arena *arena) ([]*kgo.Record, error) {
+	if sl.answer == nil {
+		return nil, nil
+	}
+	o := kgo.ProcessFetchPartitionOpts{Offset: sl.begin, Topic: sl.name.topic, Partition: sl.name.partition, IsolationLevel: kgo.ReadUncommitted()}
+	if s.config.Isolation == ReadCommitted {
+		o.IsolationLevel = kgo.ReadCommitted()
+	}
+	if arena != nil {
+		arena.reset()
+		o.Pools = []kgo.Pool{arena}
+	}
+	decoded := 0
+	found, next := kgo.ProcessFetchPartition(o, sl.answer, s.unpack, func(m kgo.FetchBatchMetrics) { decoded += m.NumRecords })
+	if err := sl.verify(found.Err, next, decoded); err != nil {
+		return nil, err
+	}
+	return sl.within(found.Records), nil
+}
+
+// verify compares what was decoded with what the headers promised: a record that does not decode must not be skipped (K3).
+func (sl *slab) verify(err error, next int64, decoded int) error {
+	place := fmt.Sprintf("%s-%d", sl.name, next)
+	var large *kgo.ErrDecompressTooLarge
+	switch {
+	case errors.As(err, &large), errors.Is(err, kgo.ErrMaxDecompress):
+		return errcode.KafkaBatchTooLarge.Wrap(err, place, "")
+	case err != nil:
+		return errcode.KafkaCorruptBatch.Wrap(err, place, "")
+	case next < sl.to && sl.records != 0:
+		return errcode.KafkaCorruptBatch.New(place, "the batches up to offset %d end there", sl.to)
+	case sl.records >= 0 && decoded != sl.records:
+		return errcode.KafkaCorruptBatch.New(place, "of %d records %d decode", sl.records, decoded)
+	}
+	return nil
+}
+
+// within keeps the records that the slab covers; they are in order.
+func (sl *slab) within(records []*kgo.Record) []*kgo.Record {
+	for len(records) > 0 && records[0].Offset < sl.from {
+		records = records[1:]
+	}
+	for len(records) > 0 && records[len(records)-1].Offset >= sl.to {
+		records = records[:len(records)-1]
+	}
+	return records
+}
+
+// arena is memory for the records of one slab at a time. It is a pool that hands out pieces and wants none back: all are free at reset.
+type arena struct {
+	records []kgo.Record
+	used    int
+}
+
+func (a *arena) reset() {
+	clear(a.records[:a.used])
+	a.used = 0
+}
+
+// GetRecords implements kgo.PoolRecords.
+func (a *arena) GetRecords(n int) []kgo.Record {
+	if a.used+n > len(a.records) {
+		a.records = make([]kgo.Record, max(2*len(a.records), n, 1024)) // what was handed out before lives on in the old one
+		a.used = 0
+	}
+	piece := a.records[a.used : a.used+n : a.used+n]
+	a.used += n
+	return piece
+}
+
+// PutRecords implements kgo.PoolRecords. Nothing comes back this way.
+func (a *arena) PutRecords([]kgo.Record) {}

@@ -1,0 +1,329 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"microbatch/batch"
+	"microbatch/codec"
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/sources"
+)
+
+// Splits shares a range between up to want readers. Each takes whatever slab comes next: any one of them can read all of it, and none waits for another.
+func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[string]string, want int) ([]sources.Split, error) {
+	lanes, err := s.lanes(ctx, from, to, aux)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{source: s, lanes: lanes}
+	total := int64(0)
+	for _, l := range lanes {
+		total += l.to - l.from
+	}
+	if total > 0 {
+		r.feed = s.feeds.get(s, lanes, s.lastSeen())
+	}
+	splits := make([]sources.Split, max(1, min(int64(want), (total+batch.TargetRows-1)/batch.TargetRows)))
+	for i := range splits {
+		splits[i] = &split{run: r, covered: make([]int64, len(lanes))}
+	}
+	return splits, nil
+}
+
+// lanes are the partitions that a range holds something of, after the checks that it can be read as it was planned.
+func (s *Source) lanes(ctx context.Context, from, to ident.Offset, aux map[string]string) ([]lane, error) {
+	f, err := parseFacts(aux)
+	if err != nil {
+		return nil, err
+	}
+	start, err := s.positionOf(from)
+	if err != nil {
+		return nil, err
+	}
+	stop, err := parsePosition(to)
+	if err != nil {
+		return nil, err
+	}
+	for name := range start.all {
+		if _, ok := stop.get(name.topic, name.partition); !ok {
+			return nil, errcode.KafkaOffsetUnreadable.New(name.String(), "the range begins with the partition and ends without it")
+		}
+	}
+	if err := s.same(ctx, to, stop, f); err != nil {
+		return nil, err
+	}
+	if err := s.fillStarts(ctx, start, stop, f); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lanes []lane
+	for name, end := range stop.all {
+		l := lane{name: name, id: s.ids[name.topic], from: start[name.topic][name.partition], to: end}
+		if l.from > l.to {
+			return nil, errcode.KafkaOffsetUnreadable.New(name.String(), "the range goes from %d back to %d", l.from, l.to)
+		}
+		if lost, ok := f.lost.get(name.topic, name.partition); ok {
+			l.lost = lost[1]
+		}
+		if l.from < l.to {
+			lanes = append(lanes, l)
+		}
+	}
+	return lanes, nil
+}
+
+// same checks that the topics are those of the plan, and once for each range that their logs were not cut since.
+func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f facts) error {
+	s.mu.Lock()
+	around, last := s.around, s.last
+	s.mu.Unlock()
+	for name := range stop.all {
+		if _, ok := around.leaders.get(name.topic, name.partition); ok {
+			continue
+		}
+		v, err := s.survey(ctx, stop) // the partition may have come after the last look
+		if err != nil {
+			return err
+		}
+		around = v.cluster
+		break
+	}
+	for topic, id := range f.topicIDs {
+		if now, ok := around.ids[topic]; ok && now != id {
+			return recreated(topic, id, now)
+		}
+	}
+	if last.offset != to {
+		reigns := byPartition[mark]{}
+		for name, l := range around.leaders.all {
+			reigns.set(name.topic, name.partition, mark{epoch: l.epoch})
+		}
+		if err := s.notCut(ctx, around, reigns, stop, f.epochs); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = reached{to, f.epochs}
+	return nil
+}
+
+// fillStarts adds to start the partitions that are new in the range: where the plan says, else (Spark's plan says nothing) at their first offset.
+func (s *Source) fillStarts(ctx context.Context, start, stop position, f facts) error {
+	for name, at := range f.starts.all {
+		start.set(name.topic, name.partition, at)
+	}
+	unknown := cluster{leaders: byPartition[leader]{}}
+	for name := range stop.all {
+		if _, ok := start.get(name.topic, name.partition); !ok {
+			unknown.leaders.set(name.topic, name.partition, leader{})
+		}
+	}
+	earliest, err := s.offsetsAt(ctx, unknown, everywhere(atEarliest), s.config.Isolation)
+	if err != nil {
+		return err
+	}
+	for name, first := range earliest.all {
+		start.set(name.topic, name.partition, min(first.offset, stop[name.topic][name.partition]))
+	}
+	return nil
+}
+
+// run is one reading of a range, by all its splits.
+type run struct {
+	source *Source
+	lanes  []lane
+
+	mu   sync.Mutex
+	feed *feed // nil: the range is empty
+}
+
+// take waits for the next slab; nil: the range has no more. A feed that was closed because others were needed more is replaced.
+func (r *run) take(ctx context.Context) (*slab, error) {
+	for {
+		f := r.current()
+		if f == nil {
+			return nil, nil
+		}
+		sl, err := f.take(ctx)
+		if !errors.Is(err, errClosed) {
+			return sl, err
+		}
+		if err := r.rewarm(f); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *run) current() *feed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.feed
+}
+
+func (r *run) rewarm(closed *feed) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.feed != closed {
+		return nil // another split was first
+	}
+	r.feed, err = r.source.feeds.rewarm(r.source, closed, r.source.lastSeen())
+	return err
+}
+
+// split is one reader.
+type split struct {
+	run     *run
+	rows    int64
+	covered []int64 // by lane
+}
+
+// Reached adds up over the splits of a range.
+func (p *split) Reached() sources.Position {
+	reached := sources.Position{Rows: p.rows}
+	for i, l := range p.run.lanes {
+		reached.Units = append(reached.Units, sources.Unit{Name: l.name.String(), Want: l.to - l.from, Covered: p.covered[i]})
+	}
+	return reached
+}
+
+// Records takes slabs and decodes them until the range has no more.
+func (p *split) Records(ctx context.Context) batch.Stream {
+	return func(yield func(batch.Chunk, error) bool) {
+		w, err := newWriter(p.run.source, yield)
+		if err != nil {
+			yield(batch.Chunk{}, err)
+			return
+		}
+		defer w.release()
+		for {
+			sl, err := p.run.take(ctx)
+			if err != nil {
+				yield(batch.Chunk{}, err)
+				return
+			}
+			if sl == nil {
+				w.flush()
+				return
+			}
+			more, err := w.write(sl)
+			if err != nil {
+				yield(batch.Chunk{}, err)
+				return
+			}
+			p.cover(sl, w)
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+func (p *split) cover(sl *slab, w *writer) {
+	for i, l := range p.run.lanes {
+		if l.name == sl.name {
+			p.covered[i] += sl.to - sl.from
+		}
+	}
+	p.rows = w.rows
+}
+
+// writer turns slabs into chunks.
+type writer struct {
+	source   *Source
+	yield    func(batch.Chunk, error) bool
+	decoder  codec.Decoder
+	metadata *metadata
+	arena    arena
+
+	rejected      []batch.Rejected
+	rejectedBytes int64
+	rows          int64 // seen, decoded or rejected
+	stopped       bool  // the receiver wants no more
+}
+
+func newWriter(s *Source, yield func(batch.Chunk, error) bool) (*writer, error) {
+	d, err := s.config.Format.NewDecoder(s.values, s.config.Alloc)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: decoder: %w", err)
+	}
+	fields := s.output.Fields()
+	m := newMetadata(s.config, fields[len(fields)-len(s.config.Metadata):], s.config.Alloc)
+	return &writer{source: s, yield: yield, decoder: d, metadata: m}, nil
+}
+
+// write decodes a slab. more is false when the receiver has had enough.
+func (w *writer) write(sl *slab) (more bool, err error) {
+	records, err := w.source.parse(sl, &w.arena)
+	if err != nil {
+		return false, err
+	}
+	var bytes int64
+	for _, r := range records {
+		bytes += int64(len(r.Key) + len(r.Value))
+		if err := w.record(r); err != nil {
+			return false, err
+		}
+		if w.full() && !w.flush() {
+			return false, nil
+		}
+	}
+	w.source.seen.records.Add(int64(len(records)))
+	w.source.seen.bytes.Add(bytes)
+	return true, nil
+}
+
+func (w *writer) record(r *kgo.Record) error {
+	w.rows++
+	err := w.decoder.Decode(r.Value)
+	if err == nil {
+		w.metadata.add(r)
+		return nil
+	}
+	reject, ok := errors.AsType[*codec.Reject](err)
+	if !ok {
+		return fmt.Errorf("kafka: %s-%d-%d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	raw := bytes.Clone(r.Value[:min(len(r.Value), batch.MaxRaw)])
+	w.rejected = append(w.rejected, batch.Rejected{
+		Position: fmt.Sprintf("%s-%d-%d", r.Topic, r.Partition, r.Offset),
+		Reason:   reject.Error(),
+		Raw:      raw,
+	})
+	w.rejectedBytes += int64(len(raw))
+	return nil
+}
+
+func (w *writer) full() bool {
+	return w.decoder.Rows() >= batch.TargetRows || w.decoder.Bytes() >= batch.TargetBytes || w.rejectedBytes >= batch.TargetBytes || len(w.rejected) >= batch.TargetRows
+}
+
+// flush yields what there is.
+func (w *writer) flush() bool {
+	if w.stopped || w.decoder.Rows() == 0 && len(w.rejected) == 0 {
+		return !w.stopped
+	}
+	chunk := batch.Chunk{Rejected: w.rejected}
+	var record arrow.RecordBatch
+	if w.decoder.Rows() > 0 {
+		record = w.metadata.join(w.decoder.Flush(), w.source.output)
+		chunk.Record = record
+	}
+	w.rejected, w.rejectedBytes = nil, 0
+	w.stopped = !w.yield(chunk, nil)
+	return !w.stopped
+}
+
+func (w *writer) release() {
+	w.decoder.Release()
+	w.metadata.release()
+}
