@@ -79,12 +79,16 @@ func (d *driver) meet(ctx context.Context, id ident.BatchID) error {
 
 // checkNewest returns an error if a newer epoch than ours is claimed.
 func (d *driver) checkNewest(ctx context.Context) error {
-	newest, err := d.checkpoint.NewestEpoch(ctx)
+	return checkNewest(ctx, d.checkpoint, d.info.Epoch)
+}
+
+func checkNewest(ctx context.Context, c *checkpointlog.Checkpoint, ours ident.Epoch) error {
+	newest, err := c.NewestEpoch(ctx)
 	if err != nil {
 		return err
 	}
-	if newest > d.info.Epoch {
-		return errcode.DriverFenced.New("_engine/epoch/"+newest.String(), "epoch %d was claimed after ours, %d", newest, d.info.Epoch)
+	if newest > ours {
+		return errcode.DriverFenced.New("_engine/epoch/"+newest.String(), "epoch %d was claimed after ours, %d", newest, ours)
 	}
 	return nil
 }
@@ -92,28 +96,30 @@ func (d *driver) checkNewest(ctx context.Context) error {
 // startFence begins the check that the commit waits for: after our own put of offsets/<id> no newer epoch is claimed (P3), and offsets/<id-1> in
 // the store is what this batch was planned from (P4). It overlaps with the work.
 func (d *driver) startFence(ctx context.Context) {
-	cur := d.current
-	cur.fence = make(chan error, 1)
+	fence := make(chan error, 1)
+	c, ours, before := d.checkpoint, d.info.Epoch, d.current.before
+	d.current.fence = fence
 	go func() {
-		err := d.checkNewest(ctx)
+		err := checkNewest(ctx, c, ours)
 		if err == nil {
-			err = d.checkBefore(ctx, cur.before)
+			err = checkBefore(ctx, c, before)
 		}
-		cur.fence <- err
+		fence <- err
 	}()
 }
 
 // checkBefore compares the entry that a batch starts from with the durable one.
-func (d *driver) checkBefore(ctx context.Context, before *checkpointlog.Entry) error {
+func checkBefore(ctx context.Context, c *checkpointlog.Checkpoint, before *checkpointlog.Entry) error {
 	if before == nil {
 		return nil
 	}
-	data, err := d.checkpoint.Offsets.Get(ctx, before.ID)
+	key := c.Offsets.Key(before.ID)
+	data, err := c.Offsets.Get(ctx, before.ID)
 	if err != nil {
-		return fmt.Errorf("check %s: %w", d.checkpoint.Offsets.Key(before.ID), err)
+		return fmt.Errorf("check %s: %w", key, err)
 	}
 	if !bytes.Equal(data, before.Bytes) {
-		return fmt.Errorf("%w: %s is not what this driver started from", errRecover, d.checkpoint.Offsets.Key(before.ID))
+		return fmt.Errorf("%w: %s is not what this driver started from", errRecover, key)
 	}
 	return nil
 }

@@ -23,14 +23,17 @@ type rejects struct {
 	q    *Query
 	work Work
 
-	mu      sync.Mutex
-	n       int64
-	first   *batch.Rejected
-	err     error
-	builder *array.RecordBuilder
-	bytes   int
-	spill   *os.File
-	writer  *ipc.Writer
+	mu    sync.Mutex
+	n     int64
+	first *batch.Rejected
+	// firsts are the first keepFirst rows, for a preview.
+	firsts    []batch.Rejected
+	keepFirst int
+	err       error
+	builder   *array.RecordBuilder
+	bytes     int
+	spill     *os.File
+	writer    *ipc.Writer
 }
 
 func newRejects(q *Query, work Work) *rejects { return &rejects{q: q, work: work} }
@@ -63,6 +66,7 @@ func (r *rejects) add(rows []batch.Rejected) error {
 		r.first = &batch.Rejected{Position: rows[0].Position, Reason: rows[0].Reason}
 	}
 	r.n += int64(len(rows))
+	r.firsts = append(r.firsts, rows[:min(len(rows), max(0, r.keepFirst-len(r.firsts)))]...)
 	if r.err == nil {
 		r.err = r.keep(rows)
 	}
