@@ -139,6 +139,9 @@ func (e *encoder) strings(c *column, v *values) (format.Encoding, error) {
 		e.body = appendPlainBytes(e.tailed(4*v.n), v)
 		return format.Plain, nil
 	}
+	if v.n == 0 && (c.dict == nil || c.dict.n() == 0) {
+		return format.Plain, nil // a dictionary without entries would not be written
+	}
 	if c.dict != nil {
 		var ok bool
 		if e.indexes, ok = c.dict.index(e.indexes[:0], v); ok {
@@ -147,9 +150,6 @@ func (e *encoder) strings(c *column, v *values) (format.Encoding, error) {
 		if err := c.giveUpDictionary(); err != nil {
 			return 0, err
 		}
-	}
-	if v.n == 0 {
-		return format.DeltaLengthByteArray, e.deltaInts(&values{i32: []int32{}}, 0)
 	}
 	var enc delta.LengthByteArrayEncoding
 	size := int(v.offs[v.n] - v.offs[0])
