@@ -1,0 +1,203 @@
+package datafile
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// piece are the rows of a record that belong to one partition.
+type piece struct {
+	key    string // tells partitions apart
+	values []*string
+	rec    arrow.RecordBatch // without the partition columns; owned by who has the piece
+	whole  arrow.RecordBatch // the same rows with them; owned too
+}
+
+func (p piece) release() {
+	p.rec.Release()
+	p.whole.Release()
+}
+
+// splitter divides records of one schema by their partition columns.
+type splitter struct {
+	columns []int // of the partition columns, in their order; -1 for one that is missing
+	rest    []int // of the others
+	schema  *arrow.Schema
+	alloc   memory.Allocator
+}
+
+// newSplitter finds the partition columns in a schema, without regard to case. One that is missing is null in all rows.
+func newSplitter(s *arrow.Schema, by []string, alloc memory.Allocator) *splitter {
+	sp := &splitter{alloc: alloc}
+	for _, name := range by {
+		sp.columns = append(sp.columns, slices.IndexFunc(s.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) }))
+	}
+	var fields []arrow.Field
+	for i, f := range s.Fields() {
+		if !slices.Contains(sp.columns, i) {
+			sp.rest = append(sp.rest, i)
+			fields = append(fields, f)
+		}
+	}
+	sp.schema = arrow.NewSchema(fields, nil)
+	return sp
+}
+
+// split divides a record, which stays the caller's. The pieces are in order of their first rows, the rows of each in order.
+func (s *splitter) split(ctx context.Context, rec arrow.RecordBatch) ([]piece, error) {
+	g := s.group(rec)
+	sorted := rec
+	if g.runs > len(g.keys) {
+		var err error
+		if sorted, err = s.take(ctx, rec, g); err != nil {
+			return nil, err
+		}
+		defer sorted.Release()
+	}
+	pieces := make([]piece, 0, len(g.keys))
+	from := int64(0)
+	for i, key := range g.keys {
+		to := from + int64(g.counts[i])
+		whole := sorted.NewSlice(from, to)
+		pieces = append(pieces, piece{key: key, values: s.values(whole), whole: whole, rec: s.project(whole)})
+		from = to
+	}
+	return pieces, nil
+}
+
+// groups says which partition each row belongs to, by number in order of the first rows.
+type groups struct {
+	of     []int32
+	keys   []string
+	counts []int
+	runs   int // stretches of rows with the same partition; as many as keys if the rows are sorted already
+}
+
+func (s *splitter) group(rec arrow.RecordBatch) groups {
+	n := int(rec.NumRows())
+	g := groups{of: make([]int32, n)}
+	var encode []func([]byte, int) []byte
+	for _, c := range s.columns {
+		if c >= 0 {
+			encode = append(encode, keyEncoder(rec.Column(c)))
+		}
+	}
+	numbers := map[string]int32{}
+	var key, last []byte
+	current := int32(-1)
+	for row := range n {
+		key = key[:0]
+		for _, e := range encode {
+			key = e(key, row)
+		}
+		if current < 0 || string(key) != string(last) {
+			number, ok := numbers[string(key)]
+			if !ok {
+				number = int32(len(g.keys))
+				text := string(key)
+				numbers[text] = number
+				g.keys, g.counts = append(g.keys, text), append(g.counts, 0)
+			}
+			current, g.runs = number, g.runs+1
+			key, last = last, key
+		}
+		g.of[row] = current
+		g.counts[current]++
+	}
+	return g
+}
+
+// keyEncoder appends a value to a key so that keys are equal if and only if the values are the same partition.
+func keyEncoder(a arrow.Array) func([]byte, int) []byte {
+	if s, ok := a.(*array.String); ok {
+		return func(key []byte, row int) []byte {
+			if s.IsNull(row) {
+				return append(key, 0, 0, 0, 0) // the same as an empty string
+			}
+			v := s.Value(row)
+			key = binary.LittleEndian.AppendUint32(key, uint32(len(v)))
+			return append(key, v...)
+		}
+	}
+	if b, ok := a.(*array.Boolean); ok {
+		return func(key []byte, row int) []byte {
+			switch {
+			case b.IsNull(row):
+				return append(key, 2)
+			case b.Value(row):
+				return append(key, 1)
+			}
+			return append(key, 0)
+		}
+	}
+	width := a.DataType().(arrow.FixedWidthDataType).Bytes()
+	data := a.Data().Buffers()[1].Bytes()[a.Data().Offset()*width:]
+	return func(key []byte, row int) []byte {
+		if a.IsNull(row) {
+			return append(key, 0)
+		}
+		return append(append(key, 1), data[row*width:(row+1)*width]...)
+	}
+}
+
+// take is the record with its rows in order of their groups.
+func (s *splitter) take(ctx context.Context, rec arrow.RecordBatch, g groups) (arrow.RecordBatch, error) {
+	next := make([]int, len(g.counts))
+	for i, sum := 0, 0; i < len(next); i++ {
+		next[i], sum = sum, sum+g.counts[i]
+	}
+	order := make([]int32, len(g.of))
+	for row, group := range g.of {
+		order[next[group]] = int32(row)
+		next[group]++
+	}
+	b := array.NewInt32Builder(s.alloc)
+	defer b.Release()
+	b.AppendValues(order, nil)
+	indices := b.NewInt32Array()
+	defer indices.Release()
+
+	ctx = compute.WithAllocator(ctx, s.alloc)
+	columns := make([]arrow.Array, 0, rec.NumCols())
+	defer func() {
+		for _, c := range columns {
+			c.Release()
+		}
+	}()
+	for _, c := range rec.Columns() {
+		taken, err := compute.TakeArrayOpts(ctx, c, indices, compute.TakeOptions{BoundsCheck: false})
+		if err != nil {
+			return nil, fmt.Errorf("datafile: sort by partition: %w", err)
+		}
+		columns = append(columns, taken)
+	}
+	return array.NewRecordBatch(rec.Schema(), columns, rec.NumRows()), nil
+}
+
+// values are the partition values of a record that has one partition only.
+func (s *splitter) values(rec arrow.RecordBatch) []*string {
+	out := make([]*string, len(s.columns))
+	for i, c := range s.columns {
+		if c >= 0 {
+			out[i] = partitionText(rec.Column(c), 0)
+		}
+	}
+	return out
+}
+
+// project is the record without the partition columns.
+func (s *splitter) project(rec arrow.RecordBatch) arrow.RecordBatch {
+	columns := make([]arrow.Array, len(s.rest))
+	for i, c := range s.rest {
+		columns[i] = rec.Column(c)
+	}
+	return array.NewRecordBatch(s.schema, columns, rec.NumRows())
+}

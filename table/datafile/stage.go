@@ -1,0 +1,333 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
+
+	"microbatch/arrowparquet"
+	"microbatch/objstore"
+	"microbatch/table/action"
+)
+
+// Spec says what a Stage writes. Zero values mean the defaults.
+type Spec struct {
+	Name        Name
+	Schema      *arrow.Schema // of the table, with the partition columns
+	Rows        *arrow.Schema // of the records that Write gets; nil: Schema
+	PartitionBy []string
+	Parquet     arrowparquet.Options
+	TargetBytes int64  // a file ends soon after it is this long; 128 MiB
+	MaxOpen     int    // files open at once; 64
+	TempDir     string // for rows of partitions beyond MaxOpen; the system's
+	Alloc       memory.Allocator
+	Now         func() time.Time
+}
+
+func (s Spec) withDefaults() Spec {
+	if s.Rows == nil {
+		s.Rows = s.Schema
+	}
+	if s.TargetBytes <= 0 {
+		s.TargetBytes = 128 << 20
+	}
+	if s.MaxOpen <= 0 {
+		s.MaxOpen = 64
+	}
+	if s.Alloc == nil {
+		s.Alloc = memory.DefaultAllocator
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	return s
+}
+
+// Stage writes the rows of one attempt into files. Write may be called by several goroutines; then Finish or Abort by one.
+type Stage struct {
+	store    objstore.Store
+	spec     Spec
+	file     *arrow.Schema // of the files
+	splitter *splitter     // nil without partition columns
+
+	mu       sync.Mutex
+	idle     sync.Cond // a writer was given back
+	parts    map[string]*partition
+	open     int
+	next     int // number of the next file
+	spilling map[string]bool
+	spill    *spill
+	rows     int64
+	adds     []*action.Add
+	keys     []string // of all files that may exist
+}
+
+// partition is one directory, with the writers that are open in it.
+type partition struct {
+	dir    string
+	values map[string]*string
+	free   []*writer // open and used by nobody
+	open   int       // free ones and used ones
+	bytes  int64     // written to all of them so far
+}
+
+// NewStage begins an attempt. Nothing is created before the first row.
+func NewStage(store objstore.Store, spec Spec) *Stage {
+	s := &Stage{store: store, spec: spec.withDefaults(), parts: map[string]*partition{}, spilling: map[string]bool{}}
+	s.idle.L = &s.mu
+	s.file = s.spec.Schema
+	if len(spec.PartitionBy) > 0 {
+		s.file = newSplitter(s.spec.Schema, spec.PartitionBy, s.spec.Alloc).schema
+		s.splitter = newSplitter(s.spec.Rows, spec.PartitionBy, s.spec.Alloc)
+	}
+	return s
+}
+
+// Write stages the rows of a record, which stays the caller's.
+func (s *Stage) Write(ctx context.Context, rec arrow.RecordBatch) error {
+	if rec.NumRows() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	s.rows += rec.NumRows()
+	s.mu.Unlock()
+	return s.write(ctx, rec)
+}
+
+func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {
+	if s.splitter == nil {
+		return s.route(ctx, piece{rec: rec, whole: rec})
+	}
+	pieces, err := s.splitter.split(ctx, rec)
+	if err != nil {
+		return err
+	}
+	for i, p := range pieces {
+		err := s.route(ctx, p)
+		p.release()
+		if err != nil {
+			for _, p := range pieces[i+1:] {
+				p.release()
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// route writes a piece to a file of its partition, or to the spill if too many files are open.
+func (s *Stage) route(ctx context.Context, p piece) error {
+	w, err := s.acquire(p)
+	if err != nil {
+		return err
+	}
+	if w == nil {
+		return s.overflow(p)
+	}
+	if err := w.write(ctx, p.rec); err != nil {
+		s.giveBack(w)
+		return err
+	}
+	if w.size() < s.spec.TargetBytes {
+		s.giveBack(w)
+		return nil
+	}
+	return s.end(ctx, w)
+}
+
+// secondWriterBytes is how much a partition gets per open file before another goroutine, instead of waiting, opens one more (F4).
+const secondWriterBytes = 8 << 20
+
+// acquire is a writer for the partition that nobody else uses; nil if the piece has to be spilled.
+func (s *Stage) acquire(p piece) (*writer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part, err := s.partition(p)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if n := len(part.free); n > 0 {
+			w := part.free[n-1]
+			part.free = part.free[:n-1]
+			return w, nil
+		}
+		if s.spilling[p.key] {
+			return nil, nil
+		}
+		if s.open < s.spec.MaxOpen && part.bytes >= int64(part.open)*secondWriterBytes {
+			return s.openWriter(part), nil
+		}
+		if part.open == 0 { // no room: the rows of this partition wait on local disk for its turn (F3)
+			s.spilling[p.key] = true
+			return nil, nil
+		}
+		s.idle.Wait()
+	}
+}
+
+func (s *Stage) partition(p piece) (*partition, error) {
+	if part := s.parts[p.key]; part != nil {
+		return part, nil
+	}
+	dir, err := directory(s.spec.PartitionBy, p.values)
+	if err != nil {
+		return nil, err
+	}
+	part := &partition{dir: dir, values: map[string]*string{}}
+	for i, c := range s.spec.PartitionBy {
+		part.values[c] = p.values[i]
+	}
+	s.parts[p.key] = part
+	return part, nil
+}
+
+// openWriter takes a number and a place; the file itself is created at the first write, outside the lock.
+func (s *Stage) openWriter(part *partition) *writer {
+	codec := s.spec.Parquet.Compression
+	switch codec {
+	case "":
+		codec = arrowparquet.Snappy
+	case arrowparquet.None:
+		codec = "uncompressed"
+	}
+	options := s.spec.Parquet
+	if options.RowGroupBytes == 0 && s.open >= 4 {
+		options.RowGroupBytes = 3 << 19 // many open files share the memory of a few
+	}
+	w := &writer{stage: s, part: part, key: part.dir + s.spec.Name.file(s.next, codec), options: options, pending: pending{alloc: s.spec.Alloc}}
+	s.next++
+	s.open++
+	part.open++
+	s.keys = append(s.keys, w.key)
+	return w
+}
+
+func (s *Stage) giveBack(w *writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.part.bytes += w.size() - w.counted
+	w.counted = w.size()
+	w.part.free = append(w.part.free, w)
+	s.idle.Broadcast()
+}
+
+// end completes a writer's file.
+func (s *Stage) end(ctx context.Context, w *writer) error {
+	add, err := w.close(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	w.part.open--
+	s.idle.Broadcast()
+	if err != nil {
+		return err
+	}
+	s.adds = append(s.adds, add)
+	return nil
+}
+
+// overflow puts a piece on local disk.
+func (s *Stage) overflow(p piece) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spill == nil {
+		s.spill = newSpill(s.spec.TempDir, s.spec.Alloc)
+	}
+	return s.spill.write(p)
+}
+
+// Rows is how many rows were staged so far.
+func (s *Stage) Rows() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows
+}
+
+// Finish completes all files and returns what describes them, in order of their numbers (F2).
+func (s *Stage) Finish(ctx context.Context) ([]*action.Add, error) {
+	if err := s.endAll(ctx); err != nil {
+		return nil, err
+	}
+	for s.spill != nil {
+		if err := s.drain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(s.adds, func(a, b *action.Add) int { return strings.Compare(a.Path, b.Path) })
+	return s.adds, nil
+}
+
+// drain writes what was spilled, bucket by bucket. A bucket with more partitions than files may be open spills again.
+func (s *Stage) drain(ctx context.Context) error {
+	spilled := s.spill
+	s.spill, s.spilling = nil, map[string]bool{}
+	defer spilled.close()
+	for i := range spilled.buckets {
+		for rec, err := range spilled.read(i) {
+			if err != nil {
+				return err
+			}
+			err = s.write(ctx, rec)
+			rec.Release()
+			if err != nil {
+				return err
+			}
+		}
+		if err := s.endAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closers is how many files are completed at once: each waits for a disk or a network, not for a core.
+const closers = 8
+
+func (s *Stage) endAll(ctx context.Context) error {
+	s.mu.Lock()
+	var all []*writer
+	for _, p := range s.parts {
+		all = append(all, p.free...)
+		p.free = nil
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *writer) int { return strings.Compare(a.key, b.key) })
+	var group errgroup.Group
+	group.SetLimit(closers)
+	for _, w := range all {
+		group.Go(func() error { return s.end(ctx, w) })
+	}
+	return group.Wait()
+}
+
+// Abort removes everything that was staged. It must not be called once the files may be part of a table.
+func (s *Stage) Abort(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.parts {
+		for _, w := range p.free {
+			errs = append(errs, w.abort(ctx))
+		}
+		p.free = nil
+	}
+	if s.spill != nil {
+		s.spill.close()
+		s.spill = nil
+	}
+	for _, key := range s.keys {
+		if err := s.store.Delete(ctx, key); err != nil {
+			errs = append(errs, fmt.Errorf("delete %s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,234 @@
+package translog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"microbatch/internal/errcode"
+	"microbatch/internal/failpoint"
+	"microbatch/internal/retry"
+	"microbatch/objstore"
+	"microbatch/table/action"
+)
+
+// Change is what one commit does.
+type Change struct {
+	Info    action.CommitInfo // Timestamp, ReadVersion and TxnID are filled in
+	Actions []action.Action   // without commitInfo
+	// Reads are files whose rows the change builds on: it conflicts with who removes one. Files that it removes itself are read.
+	Reads map[action.FileKey]bool
+	// Admit looks at the state that the change would follow, first at the one it was made for and then after each version that another writer put
+	// before it. An error ends the commit, and nothing of it is visible. Nil admits all.
+	Admit func(*State) error
+	// Budget is how long to look for a free version; 0 is a minute.
+	Budget time.Duration
+}
+
+// Commit puts a change behind a state, or behind what came after it if that does not disturb the change (Delta protocol; Spark's ConflictChecker).
+// It returns the newest state seen, also with an error. Errors by code: TableConflict, TableReplaced, TableBusy, TableFeature: nothing is visible;
+// TableHole: nothing is visible, and this process is out of date; TableUncertain: it may be visible, now or later; and those of Admit.
+// Any other error leaves open what is visible.
+func (l *Log) Commit(ctx context.Context, s *State, c Change) (*State, error) {
+	if c.Admit == nil {
+		c.Admit = func(*State) error { return nil }
+	}
+	if err := l.Durable(ctx, s); err != nil {
+		return s, err
+	}
+	if err := c.Admit(s); err != nil {
+		return s, err
+	}
+	entry, err := l.encode(s, c)
+	if err != nil {
+		return s, err
+	}
+	p := &put{log: l, change: c, entry: entry, end: time.Now().Add(orMinute(c.Budget))}
+	for try := 1; ; try++ {
+		next, done, err := p.try(ctx, s)
+		if next != nil {
+			s = next
+		}
+		if done || err != nil {
+			return s, err
+		}
+		if err := p.pause(ctx, try); err != nil {
+			return s, err
+		}
+	}
+}
+
+// entry is a change in the form in which it is put. The bytes are the same at every version, so that a put that was lost on the way stays the same put.
+type entry struct {
+	txnID   string
+	actions []action.Action
+	data    []byte
+}
+
+func (l *Log) encode(s *State, c Change) (entry, error) {
+	e := entry{txnID: uuid.NewString()}
+	info := c.Info
+	info.Timestamp, info.TxnID = l.now().UnixMilli(), e.txnID
+	if s.Version >= 0 {
+		info.ReadVersion = &s.Version
+	}
+	if info.OperationParameters == nil {
+		info.OperationParameters = map[string]any{}
+	}
+	e.actions = append([]action.Action{{CommitInfo: &info}}, c.Actions...)
+	data, err := action.Encode(e.actions)
+	e.data = data
+	return e, err
+}
+
+// put is a change on its way to a free version.
+type put struct {
+	log    *Log
+	change Change
+	entry  entry
+	end    time.Time
+}
+
+// try puts the entry at the version after s. If the slot is taken it returns the newest state that the change can follow.
+func (p *put) try(ctx context.Context, s *State) (next *State, done bool, err error) {
+	v := s.Version + 1
+	key := p.log.format.CommitKey(v)
+	failpoint.Hit("commit.put.before")
+	err = p.log.store.PutIfAbsent(ctx, key, p.entry.data)
+	failpoint.Hit("commit.put.after")
+	switch {
+	case err == nil:
+		return p.landed(ctx, s)
+	case errors.Is(err, fs.ErrExist):
+		return p.rebase(ctx, s)
+	case errors.Is(err, objstore.ErrUncertain):
+		// Whoever stands at the slot has it for ever: ours is in, or it can never come in there. An empty slot proves nothing: our put may still land.
+		if _, _, readErr := p.log.Read(ctx, v); readErr != nil {
+			return nil, false, errcode.TableUncertain.Wrap(err, p.log.store.URL()+"/"+key, "the put was not answered")
+		}
+		return p.rebase(ctx, s)
+	}
+	return nil, false, fmt.Errorf("put %s: %w", key, err)
+}
+
+// landed is the state after our entry, if it is part of the log (T4).
+func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
+	v := s.Version + 1
+	if v > 0 {
+		var ok bool
+		err := retry.Do(ctx, retry.Policy{Budget: 15 * time.Second}, func(error) bool { return true }, func(ctx context.Context) (err error) {
+			ok, err = p.log.present(ctx, v-1)
+			return err
+		})
+		key := p.log.store.URL() + "/" + p.log.format.CommitKey(v)
+		if err != nil {
+			return nil, false, errcode.TableUncertain.Wrap(err, key, "the entry is in place, but version %d could not be looked at", v-1)
+		}
+		if !ok {
+			return nil, false, errcode.TableHole.New(key, "version %d is gone", v-1)
+		}
+	}
+	next := s.apply(v, p.entry.actions, int64(len(p.entry.data)))
+	next.durable = true
+	return next, true, nil
+}
+
+// rebase reads the versions after s that others have put, until the newest. done: one of them is ours.
+func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
+	for {
+		v := s.Version + 1
+		actions, size, err := p.log.Read(ctx, v)
+		if errors.Is(err, fs.ErrNotExist) {
+			return s, false, nil
+		}
+		if err != nil {
+			return s, false, err
+		}
+		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID {
+			next, _, err := p.landed(ctx, s)
+			return next, true, err
+		}
+		next := s.apply(v, actions, size)
+		if err := p.log.Durable(ctx, next); err != nil {
+			return s, false, err
+		}
+		if err := p.change.Admit(next); err != nil {
+			return next, false, err
+		}
+		if err := p.disturbed(s, next, actions); err != nil {
+			return next, false, err
+		}
+		s = next
+	}
+}
+
+// disturbed says why the change cannot follow a version that turned state s into next, nil if it can.
+func (p *put) disturbed(s, next *State, actions []action.Action) error {
+	if next.Metadata.ID != s.Metadata.ID {
+		return errcode.TableReplaced.New(p.log.store.URL(), "metaData.id was %s and is %s since version %d", s.Metadata.ID, next.Metadata.ID, next.Version)
+	}
+	conflict := func(format string, args ...any) error {
+		return errcode.TableConflict.New(p.log.store.URL()+"/"+p.log.format.CommitKey(next.Version), format, args...)
+	}
+	for i := range actions {
+		switch a := &actions[i]; {
+		case a.Protocol != nil:
+			if err := p.log.CheckWrite(next); err != nil {
+				return err
+			}
+			return conflict("it changed the table's protocol")
+		case a.Metadata != nil:
+			return conflict("it changed the table's schema or properties")
+		case a.Remove != nil && p.change.Reads[a.Remove.Key()]:
+			return conflict("it removed %s, which this commit builds on", a.Remove.Path)
+		}
+	}
+	return nil
+}
+
+// pause waits a little before the next try, longer after each, so that competing writers do not move in step.
+func (p *put) pause(ctx context.Context, try int) error {
+	if time.Now().After(p.end) {
+		return errcode.TableBusy.New(p.log.store.URL(), "%d versions were taken by others first", try)
+	}
+	if try == 1 {
+		return nil
+	}
+	t := time.NewTimer(rand.N(min(10*time.Millisecond<<min(try, 10), time.Second)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func orMinute(d time.Duration) time.Duration {
+	if d == 0 {
+		return time.Minute
+	}
+	return d
+}
+
+// Begin puts version 0. fs.ErrExist: somebody else's table is there already.
+func (l *Log) Begin(ctx context.Context, c Change) error {
+	e, err := l.encode(emptyState(), c)
+	if err != nil {
+		return err
+	}
+	key := l.format.CommitKey(0)
+	err = l.store.PutIfAbsent(ctx, key, e.data)
+	if errors.Is(err, objstore.ErrUncertain) {
+		return errcode.TableUncertain.Wrap(err, l.store.URL()+"/"+key, "the put was not answered")
+	}
+	if err != nil {
+		return fmt.Errorf("put %s: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package translog
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"microbatch/table/action"
+)
+
+// Files are the data files of a table at a version.
+type Files struct {
+	State *State
+	Live  map[action.FileKey]*action.Add
+	// Removed are the files that are no longer part of the table, as far as the log still knows. Old ones are forgotten by checkpoints.
+	Removed map[action.FileKey]*action.Remove
+}
+
+// Files replays the log at a version, or at the newest one (Latest), whole. The list of a table with many files is large; appending does not need it (T6).
+func (l *Log) Files(ctx context.Context, at int64) (*Files, error) {
+	f := &Files{}
+	s, err := l.replay(ctx, at, false, func() func(*action.Action) {
+		f.Live, f.Removed = map[action.FileKey]*action.Add{}, map[action.FileKey]*action.Remove{}
+		return f.take
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.State = s
+	return f, nil
+}
+
+// take lets one action replace what had its key.
+func (f *Files) take(a *action.Action) {
+	switch {
+	case a.Add != nil:
+		key := a.Add.Key()
+		delete(f.Removed, key)
+		f.Live[key] = a.Add
+	case a.Remove != nil:
+		key := a.Remove.Key()
+		delete(f.Live, key)
+		f.Removed[key] = a.Remove
+	}
+}
+
+// Sorted are the live files in order of their paths.
+func (f *Files) Sorted() []*action.Add {
+	return slices.SortedFunc(maps.Values(f.Live), func(a, b *action.Add) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Key().DV, b.Key().DV))
+	})
+}

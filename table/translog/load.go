@@ -1,0 +1,183 @@
+package translog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"microbatch/internal/errcode"
+	"microbatch/table/action"
+)
+
+// Latest stands for the newest version.
+const Latest int64 = math.MaxInt64
+
+// Load reads the state at a version, or at the newest one (Latest). fs.ErrNotExist: there is no log, or not that version any more or yet.
+func (l *Log) Load(ctx context.Context, at int64) (*State, error) {
+	s, err := l.replay(ctx, at, true, nothing)
+	if err != nil || at != Latest {
+		return s, err
+	}
+	return l.Advance(ctx, s) // a listing may lag behind
+}
+
+// Advance is the newest state, given an earlier one: it reads the versions after it until there is none.
+func (l *Log) Advance(ctx context.Context, s *State) (*State, error) {
+	for {
+		actions, size, err := l.Read(ctx, s.Version+1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s = s.apply(s.Version+1, actions, size)
+	}
+}
+
+// Durable makes the newest entry of a state durable that another process wrote (T2). The entries before it were made durable by who built on them.
+func (l *Log) Durable(ctx context.Context, s *State) error {
+	if s.durable || s.Version < 0 {
+		return nil
+	}
+	err := l.store.Sync(ctx, l.format.CommitKey(s.Version))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a checkpoint may have replaced it
+		return fmt.Errorf("sync %s: %w", l.format.CommitKey(s.Version), err)
+	}
+	s.durable = true
+	return nil
+}
+
+// visitor begins to look at actions, oldest first. It is called once for each try of a replay: what an earlier try has shown does not count.
+type visitor func() (take func(*action.Action))
+
+func nothing() func(*action.Action) { return func(*action.Action) {} }
+
+// replay rebuilds the state at a version from the newest usable checkpoint and the commits after it. With light, actions on files in checkpoints are left out.
+func (l *Log) replay(ctx context.Context, at int64, light bool, visit visitor) (*State, error) {
+	from, err := l.hint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if from > at {
+		from = -1
+	}
+	found, err := l.list(ctx, from, at)
+	if err != nil {
+		return nil, err
+	}
+	if from >= 0 && len(found.checkpoints) == 0 { // the hint was wrong
+		if found, err = l.list(ctx, 0, at); err != nil {
+			return nil, err
+		}
+	}
+	s, err := l.replayListing(ctx, found, at, light, visit)
+	if from >= 0 && errcode.Has(err, errcode.TableLog) { // perhaps an older checkpoint helps
+		if found, err = l.list(ctx, 0, at); err != nil {
+			return nil, err
+		}
+		return l.replayListing(ctx, found, at, light, visit)
+	}
+	return s, err
+}
+
+func (l *Log) replayListing(ctx context.Context, found *listing, at int64, light bool, visit visitor) (*State, error) {
+	if found.newest < 0 || at != Latest && found.newest != at {
+		return nil, fmt.Errorf("table %s: %w", l.store.URL(), l.noVersion(at))
+	}
+	var first error
+	for i := len(found.checkpoints); i >= 0; i-- {
+		var base *checkpoint
+		if i > 0 {
+			base = &found.checkpoints[i-1]
+		}
+		if base == nil && found.commits[0].Key == "" {
+			break
+		}
+		s, err := l.replayFrom(ctx, base, found, light, visit)
+		if err == nil {
+			return s, nil
+		}
+		if !errcode.Has(err, errcode.TableLog) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(0), "the log neither begins at version 0 nor holds a complete checkpoint")
+	}
+	return nil, first
+}
+
+func (l *Log) noVersion(at int64) error {
+	if at == Latest {
+		return fmt.Errorf("no log: %w", fs.ErrNotExist)
+	}
+	return fmt.Errorf("version %d: %w", at, fs.ErrNotExist)
+}
+
+// replayFrom replays the commits after a checkpoint (nil: from version 0).
+func (l *Log) replayFrom(ctx context.Context, base *checkpoint, found *listing, light bool, visit visitor) (*State, error) {
+	take := visit()
+	s := emptyState()
+	if base != nil {
+		err := l.readCheckpoint(ctx, base, light, func(a *action.Action) {
+			s.take(a)
+			take(a)
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.Version, s.checkpoint, s.checkpointBytes = base.version, base.version, base.bytes()
+	}
+	for v := s.Version + 1; v <= found.newest; v++ {
+		if found.commits[v].Key == "" {
+			return nil, errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(v), "the entry is missing, but later ones exist")
+		}
+		actions, size, err := l.Read(ctx, v)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, l.damaged(l.format.CommitKey(v), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s = s.apply(v, actions, size)
+		for i := range actions {
+			take(&actions[i])
+		}
+	}
+	if s.Metadata.ID == "" || s.Protocol.MinReader == 0 {
+		return nil, errcode.TableLog.New(l.store.URL()+"/"+l.format.Dir(), "no protocol or metaData up to version %d", s.Version)
+	}
+	return s, nil
+}
+
+// present reports whether version v can be read from the log: as a commit, or as a checkpoint of exactly that version.
+func (l *Log) present(ctx context.Context, v int64) (bool, error) {
+	_, err := l.store.Stat(ctx, l.format.CommitKey(v))
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("stat %s: %w", l.format.CommitKey(v), err)
+	}
+	found, err := l.list(ctx, v, v)
+	if err != nil {
+		return false, err
+	}
+	return len(found.checkpoints) > 0, nil
+}
+
+// commitInfo is the entry's own description, nil if it has none.
+func commitInfo(actions []action.Action) *action.CommitInfo {
+	for i := range actions {
+		if actions[i].CommitInfo != nil {
+			return actions[i].CommitInfo
+		}
+	}
+	return nil
+}
