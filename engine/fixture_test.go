@@ -151,6 +151,7 @@ type ledgerEntry struct {
 	Epoch  ident.Epoch
 	Rows   []int64
 	Texts  []string
+	Entry  []byte
 }
 
 func (l *ledger) Describe() ident.Description {
@@ -214,7 +215,7 @@ func (l *ledger) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, er
 		l.fail = l.fail[1:]
 		return nil, err
 	}
-	p := &ledgerPending{ledgerEntry{Query: l.q.ID, Name: l.q.Name, Batch: b.ID, Digest: b.Digest.Stored(b.ID), Epoch: l.q.Epoch}, b.Digest}
+	p := &ledgerPending{ledgerEntry{Query: l.q.ID, Name: l.q.Name, Batch: b.ID, Digest: b.Digest.Stored(b.ID), Epoch: l.q.Epoch, Entry: b.Entry}, b.Digest}
 	for _, part := range b.Parts {
 		for c, err := range part.Chunks(ctx) {
 			if err != nil {
@@ -298,6 +299,16 @@ func (l *ledger) Sweep(context.Context, sinks.Intent) error  { l.swept++; return
 func (l *ledger) Fence(ctx context.Context, q sinks.QueryInfo) error {
 	_, err := l.put(ctx, ledgerEntry{Query: q.ID, Name: q.Name, Batch: ident.NoBatch, Epoch: q.Epoch})
 	return err
+}
+
+func (l *ledger) EntryText(ctx context.Context, q sinks.QueryInfo, id ident.BatchID) ([]byte, error) {
+	all, err := l.entries(ctx)
+	for _, e := range all {
+		if e.Query == q.ID && e.Batch == id {
+			return e.Entry, err
+		}
+	}
+	return nil, errors.Join(err, fs.ErrNotExist)
 }
 
 // world is one query's stores, which outlive its drivers.

@@ -130,3 +130,9 @@ type Sweeper interface {
 type Fencer interface {
 	Fence(ctx context.Context, q QueryInfo) error
 }
+
+// Historian is a sink whose own log keeps the text of offsets/<id> of each batch, so that a lost entry of the checkpoint can be rebuilt.
+type Historian interface {
+	// EntryText is the text of offsets/<id>, checked against the stored digest where that is known; fs.ErrNotExist if the log does not hold it (any more).
+	EntryText(ctx context.Context, q QueryInfo, id ident.BatchID) ([]byte, error)
+}

@@ -71,3 +71,8 @@ type Unit struct {
 	Want    int64  // the length of the planned range of this unit (offsets, bytes); the same in each split that lists it
 	Covered int64  // how much of it this split has covered
 }
+
+// LogKeeper is a source that keeps more in its place of the checkpoint than where it began (a log of what was read), so that offsets alone do not bring it back.
+type LogKeeper interface {
+	KeepsLog() bool
+}

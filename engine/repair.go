@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/sinks"
+	"microbatch/sources"
+)
+
+// Repair brings a checkpoint into a state that a start accepts, from what the sink proves. Each step is safe on its own, so a repair that is cut off is repeated.
+//
+//	offsets/<id> damaged or missing, held by the sink     rebuilt from the text in the sink's log
+//	offsets/<last> damaged, not held by the sink          dropped: nothing of the batch is visible
+//	an entry missing further below                        rebuilt, or the low watermark is raised past it
+//	commits/<id> missing below the last                   put: the sink holds a later batch
+//	the checkpoint is older than the sink, or is gone     the entries since are rebuilt
+//	the sink is older than the checkpoint (Rewind)        entries after the sink's batch are dropped, and those batches run again
+//
+// What it cannot prove it refuses.
+type Repair struct {
+	Rewind bool // accept that the sink went back
+	DryRun bool // say what would be done; claims nothing, writes nothing
+	Step   func(string)
+}
+
+// repairer is a repair under way.
+type repairer struct {
+	*driver
+	Repair
+	main, rejected sinks.Visible
+	history        sinks.Historian // nil if the sink keeps no texts
+	offsets        []ident.BatchID
+	commits        []ident.BatchID
+	low            ident.BatchID
+}
+
+// Repair repairs the query's checkpoint. It takes the lock, claims an epoch and commits it to the sinks before it judges, so that nothing of the past can land
+// afterwards. It closes the components.
+func (q Query) Repair(ctx context.Context, how Repair) (err error) {
+	q = q.withDefaults()
+	defer func() {
+		if cerr := q.close(); err == nil {
+			err = cerr
+		}
+	}()
+	r := &repairer{driver: newDriver(q), Repair: how}
+	defer func() {
+		if r.unlock != nil {
+			err = errors.Join(err, r.unlock())
+		}
+	}()
+	r.history, _ = q.Sink.(sinks.Historian)
+	if err := r.prepareRepair(ctx); err != nil {
+		return err
+	}
+	if err := r.mend(ctx); err != nil {
+		return err
+	}
+	if r.DryRun {
+		return nil
+	}
+	if _, err = r.reconcile(ctx, true); err == nil {
+		r.Step("the checkpoint and the sink agree: `microbatch start` goes on")
+	}
+	return err
+}
+
+// prepareRepair finds the query id, fences the past and asks the sinks.
+func (r *repairer) prepareRepair(ctx context.Context) error {
+	id, err := r.checkpoint.QueryID(ctx)
+	if err != nil {
+		if _, torn := errors.AsType[checkpointlog.Damaged](err); !torn {
+			return err
+		}
+		return errcode.RepairImpossible.Wrap(err, "metadata", "it is damaged: the query id stands nowhere else in the checkpoint").
+			Advise("Delete the file metadata and run the repair again: the id is then taken from the sink.")
+	}
+	r.info = sinks.QueryInfo{ID: id, Name: r.q.Name, Shard: r.q.Shard, Newest: r.checkpoint.NewestEpoch}
+	if id == "" {
+		if err := r.adoptID(ctx); err != nil {
+			return err
+		}
+	}
+	if !r.DryRun {
+		if err := r.fencePast(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := r.visible(ctx)
+	r.main, r.rejected = s.main, s.rejected
+	return err
+}
+
+// adoptID takes the query id from the sink, if only one query has filled it under our pipeline's name.
+func (r *repairer) adoptID(ctx context.Context) error {
+	s, err := r.visible(ctx)
+	if err != nil {
+		return err
+	}
+	name := r.q.Sink.Describe().Name
+	if n := len(s.main.Others); n != 1 {
+		return errcode.RepairImpossible.New("metadata", "it is missing, and %s was filled by %d queries of pipeline %s", name, n, r.q.Name)
+	}
+	r.info.ID = s.main.Others[0]
+	r.Step(fmt.Sprintf("metadata is rebuilt: %s names query id %s", name, r.info.ID))
+	if r.DryRun {
+		return nil
+	}
+	_, err = r.checkpoint.CreateQueryID(ctx, r.info.ID)
+	return err
+}
+
+func (r *repairer) fencePast(ctx context.Context) error {
+	if err := r.lock(ctx); err != nil {
+		return err
+	}
+	s, err := r.visible(ctx)
+	if err != nil {
+		return err
+	}
+	if r.facts, err = describe(r.q); err != nil {
+		return err
+	}
+	if _, err := r.compareWithNewest(ctx); err != nil {
+		return err
+	}
+	if r.info.Entry, err = r.claim(ctx, max(s.main.Epoch, s.rejected.Epoch)); err != nil {
+		return err
+	}
+	r.info.Epoch = r.info.Entry.Epoch
+	return r.fenceSinks(ctx)
+}
+
+// mend goes from the newest id down, then mends the commits.
+func (r *repairer) mend(ctx context.Context) (err error) {
+	if r.low, err = r.checkpoint.LowWatermark(ctx); err == nil {
+		if r.offsets, err = r.checkpoint.Offsets.List(ctx); err == nil {
+			r.commits, err = r.checkpoint.Commits.List(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	top := max(newest(r.offsets), newest(r.commits))
+	if r.main.Keeps {
+		if top > ident.NoBatch && r.main.Batch < newest(r.commits) {
+			return r.rewind(ctx)
+		}
+		if r.main.Batch > newest(r.offsets) {
+			if err := r.mayRebuild(); err != nil {
+				return err
+			}
+		}
+		top = max(top, r.main.Batch)
+	}
+	if top == ident.NoBatch {
+		r.Step("the checkpoint has no batch, and neither has the sink: there is nothing to repair")
+		return nil
+	}
+	if top, err = r.mendOffsets(ctx, top); err != nil {
+		return err
+	}
+	return r.mendCommits(ctx, top)
+}
+
+// mendOffsets makes offsets/<top> and below readable and dense; it returns the newest id that is left.
+func (r *repairer) mendOffsets(ctx context.Context, top ident.BatchID) (ident.BatchID, error) {
+	lowest := max(r.low+1, 0)
+	if len(r.offsets) > 0 {
+		lowest = max(lowest, min(r.offsets[0], top-1))
+	} else {
+		lowest = max(lowest, top-1)
+	}
+	for id := top; id >= lowest; id-- {
+		why, err := r.broken(ctx, id)
+		if err != nil {
+			return top, err
+		}
+		if why == nil {
+			continue
+		}
+		switch rebuilt, err := r.rebuild(ctx, id, why); {
+		case err != nil:
+			return top, err
+		case rebuilt:
+		case id == top && r.main.Keeps && r.main.Batch < id && !slices.Contains(r.commits, id):
+			r.Step(fmt.Sprintf("offsets/%d is dropped (%v): the sink holds batch %d, so nothing of it is visible", id, why, r.main.Batch))
+			if err := r.delete(ctx, r.checkpoint.Offsets, id); err != nil {
+				return top, err
+			}
+			top--
+		case id < top-1:
+			r.Step(fmt.Sprintf("the low watermark is raised to %d (%v): older entries are not needed to go on", id, why))
+			if r.DryRun {
+				return top, nil
+			}
+			r.low = id
+			return top, r.checkpoint.Purge(ctx, id, r.offsets, r.commits)
+		default:
+			return top, errcode.RepairImpossible.Wrap(why, r.checkpoint.Offsets.Key(id), "the sink's log does not hold the text of batch %d", id)
+		}
+	}
+	return top, nil
+}
+
+// broken says why an entry cannot be used; nil if it can.
+func (r *repairer) broken(ctx context.Context, id ident.BatchID) (why, err error) {
+	_, err = r.checkpoint.ReadEntry(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it is missing"), nil
+	}
+	if d, torn := errors.AsType[checkpointlog.Damaged](err); torn {
+		return d.Err, nil
+	}
+	return nil, err
+}
+
+// rebuild puts offsets/<id> from the text in the sink's log.
+func (r *repairer) rebuild(ctx context.Context, id ident.BatchID, why error) (bool, error) {
+	if r.history == nil || id > r.main.Batch {
+		return false, nil
+	}
+	text, err := r.history.EntryText(ctx, r.info, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the text of batch %d from the sink: %w", id, err)
+	}
+	if _, err := checkpointlog.ParseOffsets(text); err != nil {
+		return false, errcode.RepairImpossible.Wrap(err, r.checkpoint.Offsets.Key(id), "the text in the sink's log is no offsets entry")
+	}
+	r.Step(fmt.Sprintf("offsets/%d is rebuilt from the sink's log (%v)", id, why))
+	if r.DryRun {
+		return true, nil
+	}
+	if err := r.checkpoint.Offsets.Delete(ctx, id); err != nil {
+		return false, err
+	}
+	return true, r.checkpoint.Offsets.Put(ctx, id, text)
+}
+
+// mendCommits puts the commits that the sink proves, and drops a damaged one.
+func (r *repairer) mendCommits(ctx context.Context, top ident.BatchID) error {
+	data, err := checkpointlog.Commits{Entry: r.info.Entry}.Encode()
+	if err != nil {
+		return err
+	}
+	proven := top - 1 // a batch is planned only after the one before it was recorded
+	if r.main.Keeps {
+		proven = min(r.main.Batch, top)
+	}
+	first := top - 1
+	if len(r.commits) > 0 {
+		first = min(first, r.commits[0])
+	}
+	for id := max(first, r.low+1, 0); id <= top; id++ {
+		old, err := r.checkpoint.Commits.Get(ctx, id)
+		if err == nil {
+			if _, err = checkpointlog.ParseCommits(old); err == nil {
+				continue
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		} else if id > proven {
+			continue // pending: the next start runs it
+		}
+		r.Step(fmt.Sprintf("commits/%d is mended (%v)", id, err))
+		if err := r.delete(ctx, r.checkpoint.Commits, id); err != nil {
+			return err
+		}
+		if id <= proven && !r.DryRun {
+			if err := r.checkpoint.Commits.Put(ctx, id, data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewind drops what comes after the sink's batch, so that those batches run again: the first with its range, later ones planned anew.
+func (r *repairer) rewind(ctx context.Context) error {
+	t := r.main.Batch
+	at := r.q.Sink.Describe().Name
+	switch {
+	case !r.Rewind:
+		return errcode.SinkBehind.New(at, "%s, the checkpoint has recorded %d", heldText(t), newest(r.commits))
+	case !slices.Contains(r.offsets, t+1):
+		return errcode.RepairImpossible.New(r.checkpoint.Offsets.Key(t+1), "it is purged: the ranges of the lost batches are not known any more")
+	case len(r.sinks()) > 1 && r.rejected.Batch > t+1:
+		return errcode.RepairImpossible.New(r.q.Rejected.Describe().Name, "it holds rejected rows of batch %d, which would come twice: restore it to the same moment as the table", r.rejected.Batch)
+	}
+	r.Step(fmt.Sprintf("batches %d to %d are run again: %s", t+1, newest(r.offsets), heldText(t)))
+	for id := max(newest(r.offsets), newest(r.commits)); id > t; id-- { // from the end, so that what is left is dense at every moment
+		if err := r.delete(ctx, r.checkpoint.Commits, id); err != nil {
+			return err
+		}
+		if id > t+1 {
+			if err := r.delete(ctx, r.checkpoint.Offsets, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayRebuild refuses to rebuild entries of a source that keeps more in the checkpoint than where it began.
+func (r *repairer) mayRebuild() error {
+	for n, s := range r.q.Sources {
+		if k, ok := s.(sources.LogKeeper); ok && k.KeepsLog() {
+			return errcode.RepairImpossible.New(fmt.Sprintf("sources/%d", n), "its log of what was read already is part of the checkpoint, and the sink does not hold it")
+		}
+	}
+	return nil
+}
+
+func (r *repairer) delete(ctx context.Context, log checkpointlog.Log, id ident.BatchID) error {
+	if r.DryRun {
+		return nil
+	}
+	return log.Delete(ctx, id)
+}
+
+func newest(ids []ident.BatchID) ident.BatchID {
+	if len(ids) == 0 {
+		return ident.NoBatch
+	}
+	return ids[len(ids)-1]
+}
+
+func heldText(t ident.BatchID) string {
+	if t == ident.NoBatch {
+		return "the sink holds no batch"
+	}
+	return fmt.Sprintf("the sink holds batch %d", t)
+}

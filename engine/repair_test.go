@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/objstore"
+	"microbatch/objstore/mem"
+)
+
+// copyStore makes a store with the same objects.
+func copyStore(t *testing.T, from objstore.Store) objstore.Store {
+	t.Helper()
+	to := mem.New()
+	for info, err := range from.List(t.Context(), "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := from.Get(t.Context(), info.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Put(t.Context(), info.Key, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// TestDamagedCheckpoints breaks a checkpoint of five batches (0..4, all recorded) in each way that happens, and says what a start and a repair do.
+func TestDamagedCheckpoints(t *testing.T) {
+	remove := func(keys ...string) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) {
+			for _, k := range keys {
+				if err := w.checkpoint.Delete(t.Context(), k); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	tear := func(key string) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) {
+			data, err := w.checkpoint.Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.checkpoint.Put(t.Context(), key, data[:len(data)/2]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	both := func(fs ...func(*testing.T, *world)) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) {
+			for _, f := range fs {
+				f(t, w)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(*testing.T, *world)
+		start  errcode.Code // the zero code: it goes on
+		repair errcode.Code
+		rewind bool
+	}{
+		{name: "commits/last deleted", damage: remove("commits/4")},
+		{name: "offsets/last torn", damage: tear("offsets/4"), start: errcode.CheckpointDamaged},
+		{name: "offsets/last torn, batch not in the sink", damage: both(tear("offsets/4"), remove("commits/4"), loseLast), start: errcode.CheckpointDamaged},
+		{name: "offsets/last empty", damage: func(t *testing.T, w *world) { w.checkpoint.Put(t.Context(), "offsets/4", nil) }, start: errcode.CheckpointDamaged},
+		{name: "offsets entry missing in the middle", damage: remove("offsets/2"), start: errcode.CheckpointGap},
+		{name: "offsets/last-1 missing", damage: remove("offsets/3"), start: errcode.CheckpointGap},
+		{name: "commits entry missing in the middle", damage: remove("commits/2"), start: errcode.CheckpointGap},
+		{name: "commits/last torn", damage: tear("commits/4"), start: errcode.CheckpointDamaged},
+		{name: "offsets/last deleted, its commit left", damage: remove("offsets/4"), start: errcode.CheckpointGap},
+		{name: "all offsets deleted", damage: remove("offsets/0", "offsets/1", "offsets/2", "offsets/3", "offsets/4"), start: errcode.CheckpointGap},
+		{name: "metadata deleted", damage: remove("metadata"), start: errcode.CheckpointDamaged},
+		{name: "metadata torn", damage: tear("metadata"), start: errcode.CheckpointDamaged, repair: errcode.RepairImpossible},
+		{name: "older checkpoint restored", damage: remove("offsets/3", "commits/3", "offsets/4", "commits/4"), start: errcode.CheckpointBehind},
+		{name: "checkpoint deleted", damage: func(t *testing.T, w *world) { w.checkpoint = mem.New() }, start: errcode.FreshOnUsed},
+		{name: "older sink restored", damage: loseLast, start: errcode.SinkBehind, repair: errcode.SinkBehind},
+		{name: "older sink restored, repaired with rewind", damage: loseLast, start: errcode.SinkBehind, rewind: true},
+		{name: "checkpoint copied, the copy ran on", damage: copyRanOn, start: errcode.ForeignDigest, repair: errcode.ForeignDigest},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(50)
+			q, _, _ := w.query()
+			if err := q.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, w)
+			w.total = max(w.total, 60)
+			q, _, _ = w.query()
+			err := q.Run(t.Context())
+			if c.start.ID == "" {
+				if err != nil {
+					t.Fatalf("start: %v", err)
+				}
+				w.checkRows(t, w.total)
+				return
+			}
+			if !errcode.Has(err, c.start) {
+				t.Fatalf("start: %v, want %s", err, c.start.ID)
+			}
+			for _, dry := range []bool{true, false} {
+				q, _, _ = w.query()
+				var steps []string
+				err = q.Repair(t.Context(), Repair{Rewind: c.rewind, DryRun: dry, Step: func(s string) { steps = append(steps, s) }})
+				if c.repair.ID != "" {
+					if !dry && !errcode.Has(err, c.repair) {
+						t.Fatalf("repair: %v, want %s", err, c.repair.ID)
+					}
+					continue
+				}
+				if err != nil || len(steps) == 0 {
+					t.Fatalf("repair (dry run %v): %v; steps %s", dry, err, strings.Join(steps, "; "))
+				}
+			}
+			if c.repair.ID != "" {
+				return
+			}
+			q, _, _ = w.query()
+			if err := q.Run(t.Context()); err != nil {
+				t.Fatalf("start after the repair: %v", err)
+			}
+			w.checkRows(t, w.total)
+		})
+	}
+}
+
+// loseLast takes the sink back by one batch, as a restored older table.
+func loseLast(t *testing.T, w *world) {
+	t.Helper()
+	if err := w.sink.Delete(t.Context(), "ledger/000004"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyRanOn runs a copy of the checkpoint one batch further, and lets this one plan another batch under the same id.
+func copyRanOn(t *testing.T, w *world) {
+	t.Helper()
+	mine := copyStore(t, w.checkpoint)
+	w.total = 55
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.checkpoint = mine
+	c := checkpointlog.NewCheckpoint(mine)
+	before, err := c.ReadEntry(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := before.Offsets.Next(ident.EntryID{Epoch: 1, Run: "x"}, before.Offsets.Fingerprint(), before.Offsets.Timestamp, []ident.Offset{"58"}, nil)
+	data, err := next.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Offsets.Put(t.Context(), 5, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInspectShowsACheckpointAndItsProblems(t *testing.T) {
+	w := newWorld(50)
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Inspect(t.Context(), w.checkpoint)
+	if err != nil || in.Offsets != (IDRange{0, 4, 5}) || in.Pending != nil || len(in.Problems) > 0 || string(in.Ends[0]) != "50" || in.Epoch != 1 || in.Pipeline != "test" {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	w.checkpoint.Delete(t.Context(), "commits/4")
+	if in, err = Inspect(t.Context(), w.checkpoint); err != nil || in.Pending == nil || *in.Pending != 4 {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	w.checkpoint.Delete(t.Context(), "offsets/3")
+	if in, err = Inspect(t.Context(), w.checkpoint); err != nil || len(in.Problems) != 1 {
+		t.Fatalf("%+v, %v", in, err)
+	}
+}
