@@ -31,8 +31,8 @@ var (
 		Next: "Check the network and the store. The engine reads the truth by itself before it goes on."}
 	StoreUnreachable = Code{ID: "MB1311", Title: "the store does not answer", Class: Retry, Safe: nothingHalf,
 		Next: "Check endpoint, name resolution, proxy and firewall, and whether the server runs."}
-	StoreBusy = Code{ID: "MB1312", Title: "the store is overloaded", Class: Retry, Safe: nothingHalf,
-		Next: "Wait, or spread the load; the store asked for fewer requests for longer than the retry budget."}
+	StoreBusy = Code{ID: "MB1312", Title: "the store is overloaded or failing", Class: Retry, Safe: nothingHalf,
+		Next: "Wait, or spread the load, and look into the server's log: it answered with 5xx, 429 or 409 for longer than the retry budget."}
 	StoreCredentials = Code{ID: "MB1313", Title: "the store refuses the credentials", Class: Config, Safe: nothingHalf,
 		Next: "Check access key, secret key and session token, or what the AWS credential chain finds (environment, profile, instance role)."}
 	StoreForbidden = Code{ID: "MB1314", Title: "the credentials may not do this", Class: Config, Safe: nothingHalf,
@@ -43,6 +43,10 @@ var (
 		Next: "Set the clock of this machine (NTP), then start again."}
 	StoreEndpoint = Code{ID: "MB1317", Title: "the store refuses the request", Class: Config, Safe: nothingAtAll,
 		Next: "Check endpoint, region and path_style: a bucket of another region, or a server that wants path_style: true, answers like this."}
+	StoreUploadGone = Code{ID: "MB1318", Title: "the store has dropped an unfinished upload", Class: Retry, Safe: nothingHalf,
+		Next: "If it happens again, look for a lifecycle rule of the bucket that aborts multipart uploads early."}
+	StoreCertificate = Code{ID: "MB1319", Title: "the store's certificate is not trusted", Class: Config, Safe: nothingAtAll,
+		Next: "Check the certificate's name and dates, and add the authority that signed it to the system's (or AWS_CA_BUNDLE)."}
 	StoreNotAtomic = Code{ID: "MB1320", Title: "the store does not create objects atomically", Class: Config, Safe: nothingAtAll,
 		Next: "Use a store that honours conditional writes (If-None-Match: *): AWS S3, a recent MinIO or versitygw, or a local disk. An old server may only need an update."}
 )
@@ -50,5 +54,6 @@ var (
 // storeCodes are MB13xx: stores.
 var storeCodes = []Code{
 	StoreFull, StoreReadOnly, StoreNoPermission, StoreOpenFiles, StoreDiskError, StoreFsync, StoreNoLinks, StoreLocked, StoreLeavesRoot,
-	StoreUncertain, StoreUnreachable, StoreBusy, StoreCredentials, StoreForbidden, StoreNoBucket, StoreClock, StoreEndpoint, StoreNotAtomic,
+	StoreUncertain, StoreUnreachable, StoreBusy, StoreCredentials, StoreForbidden, StoreNoBucket, StoreClock, StoreEndpoint,
+	StoreUploadGone, StoreCertificate, StoreNotAtomic,
 }
