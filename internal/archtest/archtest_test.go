@@ -1,0 +1,195 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rule is a package, or a tree of packages if it ends in "/...", with the packages of ours that it may import (trees likewise).
+type rule struct {
+	pkg string
+	may []string
+	why string
+}
+
+// everywhere may be imported by all but ident: they know nothing of the project.
+var everywhere = []string{"internal/errcode", "internal/secret", "internal/failpoint", "internal/retry", "internal/invariant"}
+
+// rules go from the bottom up. The first rule that matches a package counts.
+var rules = []rule{
+	{"ident", nil, "vocabulary imports nothing"},
+	{"schema", nil, "types are mapped to each other once, below everything"},
+	{"batch", []string{"ident", "schema"}, "a batch is rows and numbers"},
+	{"objstore", []string{"ident"}, "a contract has no implementation"},
+	{"objstore/storetest", []string{"objstore/...", "internal/services"}, "a conformance suite"},
+	{"objstore/localfs/crashfs", []string{"ident", "objstore", "objstore/localfs"}, "a disk that loses power, for tests"},
+	{"objstore/...", []string{"ident", "objstore"}, "adapters know their contract, not each other"},
+	{"checkpointlog", []string{"ident", "objstore"}, "numbers and bytes: no Arrow, no sources, no tables"},
+	{"arrowparquet", []string{"schema", "batch"}, "Parquet and Arrow, nothing of tables"},
+	{"arrowparquet/parquettest", []string{"schema", "batch", "arrowparquet"}, "random data for tests"},
+	{"codec", []string{"schema", "batch"}, "a contract"},
+	{"codec/column", []string{"schema", "batch", "codec"}, "column builders shared by the text formats"},
+	{"codec/textfile", []string{"schema", "batch", "codec"}, "lines of files, shared by the text formats"},
+	{"codec/codectest", []string{"schema", "batch", "codec"}, "a conformance suite"},
+	{"codec/parquet", []string{"schema", "batch", "codec", "arrowparquet"}, "the one format with a library of ours"},
+	{"codec/...", []string{"schema", "batch", "codec", "codec/column", "codec/textfile"}, "adapters know their contract, not each other"},
+	{"sources", []string{"ident", "schema", "batch", "codec", "objstore"}, "a contract"},
+	{"sources/sourcetest", []string{"ident", "schema", "batch", "codec", "objstore/...", "sources"}, "a conformance suite"},
+	{"sources/...", []string{"ident", "schema", "batch", "codec", "objstore", "checkpointlog", "sources"}, "adapters know their contract, not each other"},
+	{"transforms", []string{"ident", "schema", "batch", "state"}, "a contract"},
+	{"transforms/sql", []string{"ident", "schema", "batch", "state", "transforms", "internal/duck"}, "SQL by DuckDB"},
+	{"transforms/...", []string{"ident", "schema", "batch", "state", "transforms"}, "adapters know their contract, not each other"},
+	{"table/...", []string{"ident", "schema", "batch", "objstore", "arrowparquet", "table/..."}, "tables know nothing of engine and sinks"},
+	{"sinks", []string{"ident", "schema", "batch", "codec", "objstore"}, "a contract"},
+	{"sinks/lakehouse", []string{"ident", "schema", "batch", "codec", "objstore", "sinks", "table/..."}, "where engine and table meet"},
+	{"sinks/foreachbatch", []string{"ident", "schema", "batch", "codec", "objstore", "sinks", "internal/duck"}, "user code"},
+	{"sinks/sinktest", []string{"ident", "schema", "batch", "codec", "objstore/...", "sinks"}, "a conformance suite"},
+	{"sinks/...", []string{"ident", "schema", "batch", "codec", "objstore", "sinks"}, "adapters know their contract, not each other"},
+	{"engine", []string{"ident", "schema", "batch", "objstore", "codec", "sources", "transforms", "sinks", "checkpointlog", "state"}, "the engine knows contracts, never adapters"},
+	{"query", []string{"ident", "schema", "batch", "objstore", "arrowparquet", "table/...", "internal/duck"}, "snapshots as views"},
+	{"checker", []string{"objstore"}, "independent of what it checks"},
+	{"internal/duck", []string{"batch"}, "one DuckDB session"},
+	{"internal/errcode", []string{"objstore"}, "codes for all"},
+	{"internal/failpoint", nil, ""}, {"internal/retry", nil, ""}, {"internal/secret", nil, ""}, {"internal/invariant", nil, ""},
+	{"internal/...", []string{"..."}, "tools and tests may know everything"},
+	{"pipeline/...", []string{"..."}, "the one place that names concrete adapters"},
+	{"cmd/...", []string{"..."}, "the program"},
+	{"examples/...", []string{"..."}, "programs of users"},
+}
+
+// drivers are libraries that only the named packages may import.
+var drivers = map[string][]string{
+	"github.com/twmb/franz-go":          {"sources/kafka", "sinks/kafka", "internal/...", "pipeline/..."},
+	"github.com/aws/aws-sdk-go-v2":      {"objstore/s3", "internal/..."},
+	"github.com/parquet-go/parquet-go":  {"arrowparquet", "checker", "internal/..."},
+	"github.com/duckdb/duckdb-go":       {"internal/duck", "internal/bench", "internal/e2e"},
+	"github.com/goccy/go-yaml":          {"pipeline/..."},
+	"github.com/spf13/cobra":            {"cmd/..."},
+	"github.com/prometheus":             {"cmd/..."},
+	"github.com/segmentio/kafka-go":     {},
+	"github.com/johannesboyne/gofakes3": {},
+	"github.com/apache/arrow-go":        nil, // anywhere but in arrowFree
+	"github.com/RoaringBitmap/roaring":  {"table/..."},
+}
+
+// arrowFree packages work with numbers and bytes.
+var arrowFree = []string{"ident", "objstore", "objstore/...", "checkpointlog"}
+
+func TestImportsGoDownOnly(t *testing.T) {
+	eachFile(t, func(pkg, file string, imports []string) {
+		test := strings.HasSuffix(file, "_test.go")
+		r, ok := find(pkg)
+		if !ok {
+			t.Errorf("%s: package %s has no rule", file, pkg)
+			return
+		}
+		for _, imp := range imports {
+			ours, isOurs := strings.CutPrefix(imp, "microbatch/")
+			switch {
+			case isOurs && ours != pkg && !test && !matchAny(r.may, ours) && !(pkg != "ident" && slices.Contains(everywhere, ours)):
+				t.Errorf("%s: %s may not import %s: %s", file, pkg, ours, r.why)
+			case !isOurs && !test:
+				checkDriver(t, pkg, file, imp)
+			}
+		}
+	})
+}
+
+// checkDriver reports a library that a package may not use. Tests may use any.
+func checkDriver(t *testing.T, pkg, file, imp string) {
+	for driver, may := range drivers {
+		if !strings.HasPrefix(imp, driver) {
+			continue
+		}
+		if may == nil && matchAny(arrowFree, pkg) {
+			t.Errorf("%s: %s may not import %s: it works with numbers and bytes", file, pkg, imp)
+		}
+		if may != nil && !matchAny(may, pkg) {
+			t.Errorf("%s: %s may not import %s: only %v may", file, pkg, imp, may)
+		}
+	}
+}
+
+func TestNoInitAndADocForEveryPackage(t *testing.T) {
+	docs := map[string]bool{}
+	eachFile(t, func(pkg, file string, _ []string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[pkg] = docs[pkg] || f.Doc.Text() != ""
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s: no init functions: nothing happens before main", file)
+			}
+		}
+	})
+	for pkg, has := range docs {
+		if !has {
+			t.Errorf("package %s has no package comment", pkg)
+		}
+	}
+}
+
+func find(pkg string) (rule, bool) {
+	for _, r := range rules {
+		if match(r.pkg, pkg) {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+func matchAny(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
+}
+
+func match(pattern, pkg string) bool {
+	tree, isTree := strings.CutSuffix(pattern, "...")
+	return pattern == pkg || isTree && (strings.HasPrefix(pkg, tree) || pkg == strings.TrimSuffix(tree, "/"))
+}
+
+// eachFile calls fn for every Go file of the module with its package's path and imports.
+func eachFile(t *testing.T, fn func(pkg, file string, imports []string)) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && file != "." || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, spec := range f.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports = append(imports, p)
+		}
+		fn(path.Dir(file), file, imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
