@@ -1,0 +1,47 @@
+# microbatch: `make help` lists what can be done.
+TAGS      := duckdb_arrow
+TEST_TAGS := failpoints,$(TAGS)
+GOTEST    := go test -tags $(TEST_TAGS)
+SEEDS     ?= 200
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-services race check docs bench fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/microbatch
+	go build -trimpath -tags $(TAGS) -o bin/microbatch ./cmd/microbatch
+
+demo: build ## orders into a table, with a kill -9 in the middle, checked by DuckDB
+	./bin/microbatch demo
+
+test: ## all tests that need no JVM and no root (a MinIO and a versitygw are built once, outside the tree)
+	$(GOTEST) ./...
+
+test-services: ## tests on a real Kafka broker, PySpark, deltalake, strace and full disks (needs root, Java, Maven, Python)
+	./internal/services/install.sh
+	$(GOTEST),services -timeout 60m -p 1 ./internal/e2e/... ./sources/kafka/... ./sinks/foreachbatch/...
+
+race: ## tests under the race detector
+	$(GOTEST) -race ./...
+
+check: ## formatting, vet, builds without tags and without cgo
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w on these files"; exit 1; }
+	go vet -tags $(TEST_TAGS),services ./...
+	go build ./...
+	CGO_ENABLED=0 go build ./...
+
+docs: ## write docs/errors.md, the pipeline reference and its JSON schema from the code
+	go generate -tags $(TAGS) ./...
+
+bench: build ## measure against DuckDB and a real Kafka broker; writes bench/results.json and docs/benchmarks.md
+	go run -tags $(TAGS) ./internal/bench
+
+fuzz: ## every fuzz target for 30 s
+	@for t in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' $$t | sed 's/func //'); do \
+	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s $$t || exit 1; done; done
+
+clean: ## remove what was built
+	rm -rf bin bench/data
