@@ -29,12 +29,6 @@ const (
 	Struct
 )
 
-var kindNames = [...]string{"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL", "STRING", "BINARY",
-	"ARRAY", "MAP", "STRUCT"}
-
-// String is the kind's name in DDL.
-func (k Kind) String() string { return kindNames[k] }
-
 // widths are the bytes of one value in Column.fixed; 0 for the kinds whose values are bits or offsets.
 var widths = [...]int{Int8: 1, Int16: 2, Int32: 4, Int64: 8, Float32: 4, Float64: 8, Date: 4, Timestamp: 8, TimestampNTZ: 8, Decimal: 16, Struct: 0}
 

@@ -4,8 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"microbatch/schema"
 )
 
 // AppendText reads a value of the column's type from its text and appends it; false, and nothing appended, if the text is none. A STRING takes any text
@@ -102,31 +105,22 @@ func (c *Column) offset(i int) int {
 	return int(binary.LittleEndian.Uint32(c.fixed[i*4:]))
 }
 
-// Article is the column's type in DDL with its article, for messages: "a BIGINT", "an ARRAY".
+// Article is the column's type in DDL with its article, for messages: "a DECIMAL(10,2)", "an ARRAY"; of nested types the word alone.
 func (c *Column) Article() string {
-	switch t := c.field.Type.(type) {
-	case *arrow.Decimal128Type:
-		return "a DECIMAL(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
-	case *arrow.ListType, *arrow.Int32Type:
-		return "an " + c.kind.String()
+	ddl, _, _ := strings.Cut(schema.TypeDDL(c.field.Type), "<")
+	if ddl[0] == 'A' || ddl[0] == 'I' {
+		return "an " + ddl
 	}
-	return "a " + c.kind.String()
+	return "a " + ddl
 }
 
 // maxExcerpt is how many bytes of a value a message shows.
 const maxExcerpt = 40
 
-// Excerpt is the beginning of a text for a message, quoted if it is no JSON text already.
+// Excerpt is the beginning of a text in quotes, for messages.
 func Excerpt(b []byte) string {
-	more := ""
 	if len(b) > maxExcerpt {
-		b, more = b[:maxExcerpt], "..."
+		return strconv.Quote(string(b[:maxExcerpt])) + "..."
 	}
-	if len(b) > 0 && b[0] == '"' {
-		b = b[1:]
-		if more == "" && len(b) > 0 && b[len(b)-1] == '"' {
-			b = b[:len(b)-1]
-		}
-	}
-	return strconv.Quote(string(b)) + more
+	return strconv.Quote(string(b))
 }

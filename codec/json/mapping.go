@@ -1,6 +1,9 @@
 package json
 
-import "microbatch/codec/column"
+import (
+	"microbatch/codec/column"
+	"microbatch/internal/errcode"
+)
 
 // mapping reads an object as a map value. A name that comes again: the last value counts, as in a struct.
 func (p *parser) mapping(f *field, i, depth int) int {
@@ -70,7 +73,7 @@ func (p *parser) pair(f *field, e entry, depth int) int {
 		return -1
 	}
 	if !f.mapKey.col.AppendText(text) {
-		return p.misfit(f.mapKey, text)
+		return p.refuse(errcode.RowMisfit, f.mapKey, column.Excerpt(text)+" is not "+f.mapKey.col.Article())
 	}
 	if j = p.value(f.item, e.value, depth+1); j > 0 {
 		f.col.Kids()[0].AppendStruct()

@@ -38,7 +38,7 @@ func (p *parser) row(i, row int) int {
 	p.start, p.inside, p.rescued = i, false, p.rescued[:0]
 	i = p.blanks(i)
 	if p.buf[i] != '{' {
-		return p.malformed(i, "a row must be a JSON object")
+		return p.malformed(i, "a row must be an object")
 	}
 	if i = p.members(p.root, row, i+1, 1); i < 0 {
 		return -1

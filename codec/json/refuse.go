@@ -1,7 +1,9 @@
 package json
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 
 	"microbatch/codec"
 	"microbatch/codec/column"
@@ -10,15 +12,12 @@ import (
 
 // malformed refuses a row that is not JSON.
 func (p *parser) malformed(i int, what string) int {
-	p.reject = codec.Reject{Code: errcode.RowMalformed.ID, Detail: fmt.Sprintf("not a JSON object: %s, at byte %d of the row", what, i-p.start)}
+	p.reject = codec.Reject{Code: errcode.RowMalformed.ID, Detail: fmt.Sprintf("malformed JSON: %s, at byte %d of the row", what, i-p.start)}
 	return -1
 }
 
 // notUTF8 refuses a row for the string at i.
-func (p *parser) notUTF8(i int) int {
-	p.reject = codec.Reject{Code: errcode.RowMalformed.ID, Detail: fmt.Sprintf("not a JSON object: a string is not UTF-8, at byte %d of the row", i-p.start)}
-	return -1
-}
+func (p *parser) notUTF8(i int) int { return p.malformed(i, "a string is not UTF-8") }
 
 // tooDeep refuses a row whose nesting passes the limit.
 func (p *parser) tooDeep(i int) int {
@@ -26,10 +25,21 @@ func (p *parser) tooDeep(i int) int {
 	return -1
 }
 
-// misfit refuses a row for a value that its column cannot hold.
+// misfit refuses a row for a value that its column cannot hold. Texts are shown with quotes, other values without.
 func (p *parser) misfit(f *field, value []byte) int {
-	p.reject = codec.Reject{Code: errcode.RowMisfit.ID, Column: f.path, Detail: column.Excerpt(value) + " is not " + f.col.Article()}
-	return -1
+	return p.refuse(errcode.RowMisfit, f, excerpt(value)+" is not "+f.col.Article())
+}
+
+// excerpt is the beginning of a JSON value for a message.
+func excerpt(value []byte) string {
+	if value[0] == '"' {
+		return column.Excerpt(value[1 : len(value)-1])
+	}
+	shown := column.Excerpt(bytes.ReplaceAll(value, []byte(`"`), []byte("'")))
+	if strings.HasSuffix(shown, "...") {
+		return shown[1:len(shown)-4] + "..."
+	}
+	return shown[1 : len(shown)-1]
 }
 
 // refuse refuses a row for a column, with a sentence.
