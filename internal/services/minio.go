@@ -38,7 +38,7 @@ func startMinIO() (S3Server, error) {
 		}
 		cmd := exec.Command(bin, "server", "--quiet", "--address", address, data)
 		cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+s.AccessKey, "MINIO_ROOT_PASSWORD="+s.SecretKey, "MINIO_BROWSER=off", "MINIO_UPDATE=off", "HOME="+data)
-		return Launch(Process{Name: s.Name, Cmd: cmd, Data: data, Ready: healthy("http://" + address + "/minio/health/ready")})
+		return Launch(Process{Name: s.Name, Cmd: cmd, Data: data, Ready: s.answers("http://"+address, "/minio/health/ready")})
 	})
 	return s, err
 }

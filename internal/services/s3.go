@@ -35,14 +35,30 @@ func (s S3Server) NewBucket(t testing.TB) string {
 }
 
 func (s S3Server) createBucket(ctx context.Context, bucket string) error {
-	client := s3.New(s3.Options{
-		BaseEndpoint: aws.String(s.Endpoint),
+	_, err := s.client(s.Endpoint).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)})
+	return err
+}
+
+func (s S3Server) client(endpoint string) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: aws.String(endpoint),
 		Region:       s.Region,
 		UsePathStyle: true,
 		Credentials:  credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
+		Retryer:      aws.NopRetryer{},
 	})
-	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)})
-	return err
+}
+
+// answers is a Ready that wants the server's health URL to be well, and an answer to a real request: MinIO is healthy before it knows its users.
+func (s S3Server) answers(endpoint, health string) func(context.Context) error {
+	well, client := healthy(endpoint+health), s.client(endpoint)
+	return func(ctx context.Context) error {
+		if err := well(ctx); err != nil {
+			return err
+		}
+		_, err := client.ListBuckets(ctx, &s3.ListBucketsInput{})
+		return err
+	}
 }
 
 // healthy is a Ready that wants a 200 from a URL.

@@ -37,7 +37,7 @@ func startVersityGW() (S3Server, error) {
 			return nil, err
 		}
 		cmd := exec.Command(bin, "--access", s.AccessKey, "--secret", s.SecretKey, "--port", address, "--health", "/health", "--quiet", "posix", data)
-		return Launch(Process{Name: s.Name, Cmd: cmd, Data: data, Ready: healthy("http://" + address + "/health")})
+		return Launch(Process{Name: s.Name, Cmd: cmd, Data: data, Ready: s.answers("http://"+address, "/health")})
 	})
 	return s, err
 }
