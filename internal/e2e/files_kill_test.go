@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"microbatch/internal/events"
+)
+
+// writeEvents writes files of NDJSON, one in a thousand rows malformed and one in a thousand with a misfit, and returns how many rows are good and the sum of their ids.
+func writeEvents(t *testing.T, dir string, files, rows int) (good, sum int64) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var line []byte
+	for f := range files {
+		out, err := os.Create(filepath.Join(dir, fmt.Sprintf("events-%04d.ndjson", f)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := bufio.NewWriterSize(out, 1<<20)
+		for i := range rows {
+			n := int64(f*rows + i)
+			line = append(events.AppendMixed(line[:0], n), '\n')
+			w.Write(line)
+			if malformed, misfit := events.Bad(n); !malformed && !misfit {
+				good, sum = good+1, sum+n
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return good, sum
+}
+
+// recipe is how a DuckDB user reads exactly the live files of a table of format parquet from its log.
+const recipe = `SET VARIABLE files = (
+  WITH log   AS (SELECT filename, add, remove FROM read_json('T/_metadata/_*.json', format = 'newline_delimited', filename = true,
+                        columns = {add: 'STRUCT(path VARCHAR)', remove: 'STRUCT(path VARCHAR)'})),
+       start AS (SELECT coalesce(max(filename), '') AS f FROM log WHERE filename LIKE '%.checkpoint.json'),
+       last  AS (SELECT coalesce(add.path, remove.path) AS path, arg_max(add IS NOT NULL, filename) AS live FROM log, start
+                 WHERE filename >= f AND (add IS NOT NULL OR remove IS NOT NULL) GROUP BY 1)
+  SELECT list('T/' || url_decode(path)) FROM last WHERE live)`
+
+// TestFilesSurviveTwentyKills is the whole promise on local disk: NDJSON files into a table of plain Parquet, the program killed twenty times, and then a plain
+// glob, the log's file list and `microbatch query` agree with the input, row by row.
+func TestFilesSurviveTwentyKills(t *testing.T) {
+	const files, rows = 60, 5_000
+	dir := t.TempDir()
+	good, sum := writeEvents(t, filepath.Join(dir, "in"), files, rows)
+	file := write(t, dir, "microbatch.yaml", `
+name: events
+source:
+  files: {path: in}
+  format: json
+  schema: `+events.DDL+`
+sink:
+  table: {path: table}
+checkpoint: checkpoint
+trigger: {max_files: 1}
+`)
+	k := killing{file: file, args: []string{"--trigger", "0s"}, kills: 20, rng: newRand(t)}
+	if n := k.run(t); n < 5 {
+		t.Errorf("%d kills between commit and record", n)
+	}
+	last := start(t, nil, file, "--once")
+	last.wait(5 * time.Minute)
+	if last.batches == 0 {
+		t.Error("no work was left after the last kill")
+	}
+	table := filepath.Join(dir, "table")
+	want := fmt.Sprintf("%d %d %d", good, good, sum)
+	const figures = `SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM `
+	for name, sql := range map[string][]string{
+		"glob":   {figures + "read_parquet('" + table + "/**/*.parquet')"},
+		"recipe": {strings.ReplaceAll(recipe, "T/", table+"/"), figures + "read_parquet(getvariable('files'), hive_partitioning = true)"},
+	} {
+		if got := duckText(t, sql...); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	var got []map[string]string
+	if err := json.Unmarshal([]byte(run(t, nil, "query", "--json", figures+"'"+table+"'")), &got); err != nil || len(got) != 1 || got[0]["f"] != want {
+		t.Errorf("microbatch query: %v %v, want %s", got, err, want)
+	}
+	same := `SELECT count(*) FROM (SELECT * FROM read_parquet('` + table + `/**/*.parquet') EXCEPT ALL
+		SELECT * FROM read_json('` + dir + `/in/*.ndjson', format = 'newline_delimited', ignore_errors = true,
+		columns = {id: 'BIGINT', ts: 'TIMESTAMPTZ', user_id: 'BIGINT', event: 'VARCHAR', country: 'VARCHAR', amount: 'DOUBLE', url: 'VARCHAR', session: 'VARCHAR'}))`
+	if got := duckText(t, same); got != "0" {
+		t.Errorf("%s rows of the table are not in the input as they are", got)
+	}
+	rejected := duckText(t, `SELECT count(*) || ' ' || count(DISTINCT position) FROM read_parquet('`+table+`_rejected/**/*.parquet')`)
+	if bad := int64(files*rows) - good; rejected != fmt.Sprintf("%d %d", bad, bad) {
+		t.Errorf("rejected rows: %s, want %d each once", rejected, bad)
+	}
+}
