@@ -89,7 +89,10 @@ const Engine = "microbatch"
 func (t *Table) see(state *translog.State) (*Snapshot, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.snap != nil && t.snap.state.Metadata.ID == state.Metadata.ID && t.snap.state.Version > state.Version {
+	if t.snap != nil && t.snap.ID() != state.Metadata.ID {
+		return nil, errcode.TableReplaced.New(t.log.Store().URL(), "metaData.id was %s and is %s", t.snap.ID(), state.Metadata.ID)
+	}
+	if t.snap != nil && t.snap.Version() > state.Version {
 		return t.snap, nil
 	}
 	snap, err := newSnapshot(t.log, state, t.snap)
@@ -113,9 +116,10 @@ func (t *Table) Snapshot() *Snapshot {
 	return t.snap
 }
 
-// Refresh reads what was committed since, and returns the newest version.
+// Refresh reads what was committed since, and returns the newest version. A handle is bound to the table it was opened on: errcode.TableReplaced if that was
+// dropped, whether another one was made or not.
 func (t *Table) Refresh(ctx context.Context) (*Snapshot, error) {
-	state, err := t.log.Advance(ctx, t.Snapshot().state)
+	state, err := t.log.Refresh(ctx, t.Snapshot().state)
 	if err != nil {
 		return nil, err
 	}

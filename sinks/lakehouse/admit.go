@@ -29,11 +29,17 @@ func (r rules) admit(s *translog.State) error {
 	if v, ok := s.Txn(r.id.app); ok {
 		visible = ident.BatchID(v)
 	}
+	same := error(nil)
 	if r.batch != ident.NoBatch && visible == r.batch {
-		return r.same(s)
+		if same = r.same(s); errors.Is(same, errAlready) {
+			return same
+		}
 	}
 	if epoch, ok := s.Txn(r.id.epoch); ok && ident.Epoch(epoch) > r.query.Epoch {
 		return errcode.TableFenced.New(r.place(), "version %d holds epoch %d, this driver has %d", s.Version, epoch, r.query.Epoch)
+	}
+	if same != nil {
+		return same
 	}
 	if r.batch != ident.NoBatch && visible > r.batch {
 		return errcode.TableAhead.New(r.place(), "the table holds batch %s of query %s, this is batch %s", visible, r.id.app, r.batch)

@@ -34,7 +34,7 @@ type Sink struct {
 	// last is the newest batch of ours that was seen in the log: it may never go down.
 	last ident.BatchID
 
-	optimized, vacuumed time.Time // when Maintain did so last; the zero time is filled in by its first call
+	optimized, cleaned time.Time // when Maintain did so last; zero before its first call
 }
 
 var (

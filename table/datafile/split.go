@@ -201,3 +201,8 @@ func (s *splitter) project(rec arrow.RecordBatch) arrow.RecordBatch {
 	}
 	return array.NewRecordBatch(s.schema, columns, rec.NumRows())
 }
+
+// FileSchema is the schema of the files of a table: its own without the partition columns.
+func FileSchema(table *arrow.Schema, partitionBy []string) *arrow.Schema {
+	return newSplitter(table, partitionBy, nil).schema
+}

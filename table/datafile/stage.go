@@ -24,12 +24,19 @@ type Spec struct {
 	Schema      *arrow.Schema // of the table, with the partition columns
 	Rows        *arrow.Schema // of the records that Write gets; nil: Schema
 	PartitionBy []string
+	Into        *Place // if set, all rows belong to this partition, and the records do not have the partition columns
 	Parquet     arrowparquet.Options
 	TargetBytes int64  // a file ends soon after it is this long; 128 MiB
 	MaxOpen     int    // files open at once; 64
 	TempDir     string // for rows of partitions beyond MaxOpen; the system's
 	Alloc       memory.Allocator
 	Now         func() time.Time
+}
+
+// Place is a partition of a table.
+type Place struct {
+	Dir    string // below the table, with a slash at its end; "" for the table itself
+	Values map[string]*string
 }
 
 func (s Spec) withDefaults() Spec {
@@ -87,6 +94,10 @@ func NewStage(store objstore.Store, spec Spec) *Stage {
 	if len(spec.PartitionBy) > 0 {
 		s.file = newSplitter(s.spec.Schema, spec.PartitionBy, s.spec.Alloc).schema
 		s.splitter = newSplitter(s.spec.Rows, spec.PartitionBy, s.spec.Alloc)
+	}
+	if spec.Into != nil {
+		s.splitter = nil
+		s.parts[""] = &partition{dir: spec.Into.Dir, values: spec.Into.Values}
 	}
 	return s
 }

@@ -130,6 +130,9 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 			return nil, false, errcode.TableUncertain.Wrap(err, key, "the entry is in place, but version %d could not be looked at", v-1)
 		}
 		if !ok {
+			if err := p.log.sameTable(ctx, s); err != nil {
+				return nil, false, err
+			}
 			return nil, false, errcode.TableHole.New(key, "version %d is gone", v-1)
 		}
 	}
@@ -140,6 +143,9 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 
 // rebase reads the versions after s that others have put, until the newest. done: one of them is ours.
 func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
+	if err := p.log.sameLog(ctx, s); err != nil {
+		return s, false, err
+	}
 	for {
 		v := s.Version + 1
 		actions, size, err := p.log.Read(ctx, v)
@@ -165,6 +171,42 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 		}
 		s = next
 	}
+}
+
+// sameLog makes sure that the newest entry of a state still stands: else the entries after it belong to another log.
+func (l *Log) sameLog(ctx context.Context, s *State) error {
+	if s.tip == "" {
+		return nil
+	}
+	actions, _, err := l.Read(ctx, s.Version)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.sameTable(ctx, s) // cleaned up, or gone with the table
+	case err != nil:
+		return err
+	}
+	if info := commitInfo(actions); info != nil && info.TxnID == s.tip {
+		return nil
+	}
+	if err := l.sameTable(ctx, s); err != nil {
+		return err
+	}
+	return errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(s.Version), "the entry is not the one that stood there before: the log was restored or rewritten")
+}
+
+// sameTable makes sure that the table of a state still stands.
+func (l *Log) sameTable(ctx context.Context, s *State) error {
+	now, err := l.Load(ctx, Latest)
+	if errors.Is(err, fs.ErrNotExist) || errcode.Has(err, errcode.TableLog) {
+		return errcode.TableReplaced.Wrap(err, l.store.URL(), "its log is gone")
+	}
+	if err != nil {
+		return err
+	}
+	if now.Metadata.ID != s.Metadata.ID {
+		return errcode.TableReplaced.New(l.store.URL(), "metaData.id was %s and is %s", s.Metadata.ID, now.Metadata.ID)
+	}
+	return nil
 }
 
 // disturbed says why the change cannot follow a version that turned state s into next, nil if it can.

@@ -37,6 +37,14 @@ func (l *Log) Advance(ctx context.Context, s *State) (*State, error) {
 	}
 }
 
+// Refresh is Advance for a state that may be old: it first makes sure that the log is still the one that the state was read from.
+func (l *Log) Refresh(ctx context.Context, s *State) (*State, error) {
+	if err := l.sameLog(ctx, s); err != nil {
+		return nil, err
+	}
+	return l.Advance(ctx, s)
+}
+
 // Durable makes the newest entry of a state durable that another process wrote (T2). The entries before it were made durable by who built on them.
 func (l *Log) Durable(ctx context.Context, s *State) error {
 	if s.durable || s.Version < 0 {

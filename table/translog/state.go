@@ -19,9 +19,10 @@ type State struct {
 
 	checkpoint      int64 // version of the newest table checkpoint known, -1 if none
 	checkpointBytes int64
-	commits         int   // since that checkpoint
-	commitBytes     int64 // of them
-	durable         bool  // the tip is ours, or was synced
+	commits         int    // since that checkpoint
+	commitBytes     int64  // of them
+	durable         bool   // the tip is ours, or was synced
+	tip             string // txnId of the newest entry, "" if it has none
 }
 
 // emptyState is the state before version 0.
@@ -38,7 +39,10 @@ func (s *State) Txn(appID string) (version int64, ok bool) {
 // apply is the state after version's actions, whose text had a size in bytes.
 func (s *State) apply(version int64, actions []action.Action, size int64) *State {
 	n := *s
-	n.Version, n.durable = version, false
+	n.Version, n.durable, n.tip = version, false, ""
+	if info := commitInfo(actions); info != nil {
+		n.tip = info.TxnID
+	}
 	n.commits++
 	n.commitBytes += size
 	n.Txns, n.Domains = maps.Clone(s.Txns), maps.Clone(s.Domains)

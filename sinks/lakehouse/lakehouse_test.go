@@ -1,0 +1,128 @@
+package lakehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/objstore"
+	"microbatch/objstore/mem"
+	"microbatch/sinks"
+	"microbatch/sinks/sinktest"
+	"microbatch/table"
+	"microbatch/table/translog"
+)
+
+// place is a table's place in memory, where answers can be lost.
+type place struct {
+	store  lossy
+	format string
+	by     []string
+}
+
+// lossy is a store that loses the answer of one put of a log entry.
+type lossy struct {
+	*mem.Store
+	lose *atomic.Int32 // 1: the next put lands, but its answer is lost; 2: it does not land
+}
+
+func (l lossy) PutIfAbsent(ctx context.Context, key string, data []byte) error {
+	how := int32(0)
+	if strings.HasSuffix(key, ".json") {
+		how = l.lose.Swap(0)
+	}
+	if how != 2 {
+		if err := l.Store.PutIfAbsent(ctx, key, data); err != nil {
+			return err
+		}
+	}
+	if how != 0 {
+		return fmt.Errorf("put %s: %w", key, objstore.ErrUncertain)
+	}
+	return nil
+}
+
+func newPlace(format string, by ...string) place {
+	return place{store: lossy{mem.New(), new(atomic.Int32)}, format: format, by: by}
+}
+
+func (p place) open(t *testing.T, change ...func(*Config)) *Sink {
+	t.Helper()
+	alloc := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	t.Cleanup(func() { alloc.AssertSize(t, 0) })
+	c := Config{Store: p.store, Format: p.format, PartitionBy: p.by, Alloc: alloc, TempDir: t.TempDir()}
+	for _, f := range change {
+		f(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// rows are the ids that the table holds.
+func (p place) rows(t *testing.T) []int64 {
+	t.Helper()
+	if _, err := translog.Detect(t.Context(), p.store); err != nil {
+		return nil
+	}
+	tbl, err := table.Open(t.Context(), p.store, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alloc := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer alloc.AssertSize(t, 0)
+	var ids []int64
+	for rec, err := range tbl.Snapshot().Read(t.Context(), []string{"id"}, alloc) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, rec.Column(0).(*array.Int64).Int64Values()...)
+		rec.Release()
+	}
+	return ids
+}
+
+// keys are all keys of the place whose name contains a text.
+func (p place) keys(t *testing.T, part string) (keys []string) {
+	t.Helper()
+	for info, err := range p.store.List(t.Context(), "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(info.Key, part) {
+			keys = append(keys, info.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (p place) harness() sinktest.Harness {
+	return sinktest.Harness{
+		Open:  func(t *testing.T) sinks.Sink { return p.open(t) },
+		Rows:  p.rows,
+		State: func(t *testing.T) string { return strings.Join(p.keys(t, ""), "\n") },
+		LoseAnswer: func(t *testing.T, landed bool) {
+			p.store.lose.Store(map[bool]int32{true: 1, false: 2}[landed])
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, format := range []string{"parquet", "delta"} {
+		t.Run(format, func(t *testing.T) {
+			sinktest.Run(t, func(*testing.T) sinktest.Harness { return newPlace(format).harness() })
+		})
+		t.Run(format+" partitioned", func(t *testing.T) {
+			sinktest.Run(t, func(*testing.T) sinktest.Harness { return newPlace(format, "name").harness() })
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"microbatch/internal/errcode"
+	"microbatch/internal/failpoint"
+	"microbatch/objstore"
+	"microbatch/table/action"
+	"microbatch/table/datafile"
+	"microbatch/table/translog"
+)
+
+// VacuumOptions say what is deleted.
+type VacuumOptions struct {
+	Retain time.Duration // files are kept for this long; 0: as the table says (delta.deletedFileRetentionDuration, a week by default)
+	// Force allows a retention below 48 hours or below the table's own. Then no other process may be writing, and old versions become unreadable.
+	Force  bool
+	DryRun bool // delete nothing, only say what would be
+}
+
+// VacuumResult says what was deleted, or would be.
+type VacuumResult struct {
+	Keys  []string // in order
+	Bytes int64
+	Tidy  int // temporary files and unfinished uploads
+}
+
+// Vacuum deletes files that the table no longer needs, or never knew (N2).
+func Vacuum(ctx context.Context, log *translog.Log, o VacuumOptions) (VacuumResult, error) {
+	var result VacuumResult
+	files, err := log.Files(ctx, translog.Latest)
+	if err != nil {
+		return result, err
+	}
+	if err := log.CheckWrite(files.State); err != nil {
+		return result, err
+	}
+	retain, err := retention(log, files.State, o)
+	if err != nil {
+		return result, err
+	}
+	cutoff := log.Now().Add(-retain)
+	needed, err := neededFiles(log.Store(), files, cutoff)
+	if err != nil {
+		return result, err
+	}
+	for info, err := range log.Store().List(ctx, "", "") {
+		if err != nil {
+			return result, fmt.Errorf("list %s: %w", log.Store().URL(), err)
+		}
+		if !isData(info.Key) || needed[info.Key] || info.Modified.After(cutoff) {
+			continue
+		}
+		result.Keys = append(result.Keys, info.Key)
+		result.Bytes += info.Size
+	}
+	if o.DryRun {
+		return result, nil
+	}
+	return result, deleteAll(ctx, log.Store(), &result, cutoff)
+}
+
+func deleteAll(ctx context.Context, store objstore.Store, result *VacuumResult, cutoff time.Time) (err error) {
+	for _, key := range result.Keys {
+		failpoint.Hit("vacuum.delete")
+		if err := store.Delete(ctx, key); err != nil {
+			return fmt.Errorf("delete %s: %w", key, err)
+		}
+	}
+	if result.Tidy, err = objstore.Tidy(ctx, store, "", cutoff); err != nil {
+		return fmt.Errorf("tidy %s: %w", store.URL(), err)
+	}
+	return nil
+}
+
+func retention(log *translog.Log, s *translog.State, o VacuumOptions) (time.Duration, error) {
+	own := s.FileRetention()
+	switch {
+	case o.Force:
+		return o.Retain, nil
+	case o.Retain == 0:
+		return max(own, translog.MinRetention), nil
+	case o.Retain < translog.MinRetention:
+		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than %s: files of a running batch might go", o.Retain, translog.MinRetention)
+	case o.Retain < own && s.Property("delta.deletedFileRetentionDuration") != "":
+		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than the table's delta.deletedFileRetentionDuration, %s", o.Retain, own)
+	}
+	return o.Retain, nil
+}
+
+// neededFiles are the keys that a live add or a remove younger than cutoff names, with their deletion vectors.
+func neededFiles(store objstore.Store, files *translog.Files, cutoff time.Time) (map[string]bool, error) {
+	needed := map[string]bool{}
+	need := func(file string, v *action.DeletionVector) error {
+		key, err := datafile.Key(store, file)
+		if err != nil {
+			return err
+		}
+		needed[key] = true
+		if v != nil {
+			if key, err = datafile.VectorKey(v); err != nil {
+				return err
+			}
+			needed[key] = true
+		}
+		return nil
+	}
+	for _, a := range files.Live {
+		if err := need(a.Path, a.DeletionVector); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range files.Removed {
+		if time.UnixMilli(r.Deleted).After(cutoff) {
+			if err := need(r.Path, r.DeletionVector); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return needed, nil
+}
+
+// isData reports whether a key names a data file or a deletion vector that is not in a hidden directory (Delta protocol: names with _ or . first,
+// except partition directories and _change_data).
+func isData(key string) bool {
+	dir, name := path.Split(key)
+	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if (strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")) && !strings.Contains(part, "=") && part != "_change_data" {
+			return false
+		}
+	}
+	if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+		return false
+	}
+	return strings.HasSuffix(name, ".parquet") || strings.HasPrefix(name, "deletion_vector_") && strings.HasSuffix(name, ".bin")
+}
