@@ -188,13 +188,16 @@ func bytesOf(arr arrow.ArrayData, i int) []byte {
 
 // slice is a buffer of an array as numbers of the machine's byte order, which is little-endian on all that Arrow supports here.
 func slice[T any](arr arrow.ArrayData, i int) []T {
-	b := bytesOf(arr, i)
+	return numbers[T](bytesOf(arr, i))
+}
+
+// numbers is memory as values of a type of fixed size.
+func numbers[T any](b []byte) []T {
 	var zero T
-	if len(b) == 0 {
-		return nil
-	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
+
+func sizeOf[T any](v T) int { return int(unsafe.Sizeof(v)) }
 
 // asBytes is the memory of numbers.
 func asBytes[T int32 | int64 | float32 | float64](s []T) []byte {
