@@ -56,7 +56,7 @@ const recipe = `SET VARIABLE files = (
 // TestFilesSurviveTwentyKills is the whole promise on local disk: NDJSON files into a table of plain Parquet, the program killed twenty times, and then a plain
 // glob, the log's file list and `microbatch query` agree with the input, row by row.
 func TestFilesSurviveTwentyKills(t *testing.T) {
-	const files, rows = 60, 5_000
+	const files, rows = killFiles, killRows
 	dir := t.TempDir()
 	good, sum := writeEvents(t, filepath.Join(dir, "in"), files, rows)
 	file := write(t, dir, "microbatch.yaml", `
@@ -103,5 +103,28 @@ trigger: {max_files: 1}
 	rejected := duckText(t, `SELECT count(*) || ' ' || count(DISTINCT position) FROM read_parquet('`+table+`_rejected/**/*.parquet')`)
 	if bad := int64(files*rows) - good; rejected != fmt.Sprintf("%d %d", bad, bad) {
 		t.Errorf("rejected rows: %s, want %d each once", rejected, bad)
+	}
+}
+
+// writeExpected writes the good events 0..n-1 as NDJSON.
+func writeExpected(t *testing.T, path string, n int64) {
+	t.Helper()
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(out, 1<<20)
+	var line []byte
+	for i := range n {
+		if malformed, misfit := events.Bad(i); !malformed && !misfit {
+			line = append(events.Append(line[:0], i), '\n')
+			w.Write(line)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
