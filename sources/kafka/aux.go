@@ -39,6 +39,11 @@ func (t topicID) String() string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
+// differs reports whether two ids are known and not the same.
+func (t topicID) differs(other topicID) bool {
+	return t != topicID{} && other != topicID{} && t != other
+}
+
 func parseTopicID(s string) (t topicID, err error) {
 	b, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
 	if err != nil || len(b) != len(t) {

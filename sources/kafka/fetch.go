@@ -192,7 +192,7 @@ func (f *feed) accept(q question, p *kmsg.FetchResponseTopicPartition, empty boo
 	}
 	if e.bytes > 0 {
 		p.RecordBatches = p.RecordBatches[:e.bytes]
-		t.put(&slab{name: t.name, from: q.from, to: e.next, answer: p, begin: q.from, records: e.records})
+		t.put(&slab{name: t.name, from: q.from, to: e.next, answer: p, begin: q.from, batches: e})
 		t.bytes, t.pointless = f.source.config.FetchBytes, time.Time{}
 		return nil
 	}
@@ -300,7 +300,7 @@ func (f *feed) recognise(c cluster) error {
 		if !ok {
 			return vanished(t.name)
 		}
-		if id != t.id {
+		if t.id.differs(id) {
 			return recreated(t.name.topic, t.id, id)
 		}
 	}

@@ -17,7 +17,7 @@ type slab struct {
 
 	answer  *kmsg.FetchResponseTopicPartition // nil: a stretch without records
 	begin   int64                             // where the batches of the answer are read from; before from if a part was handed out already
-	records int                               // that the batches hold from begin on; -1: unknown
+	batches extent                            // what they cover
 }
 
 func (sl *slab) bytes() int64 {
@@ -33,29 +33,28 @@ func (sl *slab) cut(at int64) *slab {
 	head := *sl
 	head.to = at
 	sl.from = at
-	if sl.answer == nil || len(sl.answer.AbortedTransactions) > 0 || sl.records < 0 {
+	if sl.answer == nil || len(sl.answer.AbortedTransactions) > 0 || sl.batches.records < 0 {
 		return &head
 	}
 	before, rest := splitAt(sl.answer.RecordBatches, at)
-	first, second := *sl.answer, *sl.answer
-	first.RecordBatches, second.RecordBatches = before, rest
-	head.answer, sl.answer = &first, &second
-	head.records = count(before, head.begin)
-	sl.begin, sl.records = at, count(rest, at)
+	head.narrow(before, head.begin)
+	sl.narrow(rest, at)
 	return &head
 }
 
-func count(b []byte, from int64) int {
-	n := 0
-	for pos := 0; pos < len(b); {
-		e, err := measure(b[pos:], from)
-		if err != nil {
-			return -1
-		}
-		n += e.records
-		pos += max(e.bytes, 1)
+// narrow makes b, a part of the answer's batches, all that the slab has.
+func (sl *slab) narrow(b []byte, begin int64) {
+	if len(b) == 0 {
+		sl.answer = nil
+		return
 	}
-	return n
+	e, err := measure(b, begin)
+	if err != nil {
+		return // nonsense that only shows in parts: all of it is read, and verify decides
+	}
+	part := *sl.answer
+	part.RecordBatches = b
+	sl.answer, sl.begin, sl.batches = &part, begin, e
 }
 
 // parse decompresses a slab and finds the records in it, those that the slab covers. They live in arena, if there is one, and in the slab's memory.
@@ -88,10 +87,10 @@ func (sl *slab) verify(err error, next int64, decoded int) error {
 		return errcode.KafkaBatchTooLarge.Wrap(err, place, "")
 	case err != nil:
 		return errcode.KafkaCorruptBatch.Wrap(err, place, "")
-	case next < sl.to && sl.records != 0:
-		return errcode.KafkaCorruptBatch.New(place, "the batches up to offset %d end there", sl.to)
-	case sl.records >= 0 && decoded != sl.records:
-		return errcode.KafkaCorruptBatch.New(place, "of %d records %d decode", sl.records, decoded)
+	case next != sl.batches.next:
+		return errcode.KafkaCorruptBatch.New(place, "the batches up to offset %d end there", sl.batches.next)
+	case sl.batches.records >= 0 && decoded != sl.batches.records:
+		return errcode.KafkaCorruptBatch.New(place, "of %d records %d decode", sl.batches.records, decoded)
 	}
 	return nil
 }

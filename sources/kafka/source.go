@@ -33,6 +33,7 @@ type Source struct {
 	output  *arrow.Schema
 	seen    traffic
 	feeds   feeds
+	closing sync.Once
 	stalls  stalls
 	reports *reports // nil without GroupID
 
@@ -150,12 +151,14 @@ func (s *Source) recognise(c cluster) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for topic, id := range c.ids {
-		if known, ok := s.ids[topic]; ok && known != id {
+		if known := s.ids[topic]; known.differs(id) {
 			return recreated(topic, known, id)
 		}
 	}
 	for topic, id := range c.ids {
-		s.ids[topic] = id
+		if s.ids[topic] == (topicID{}) {
+			s.ids[topic] = id
+		}
 	}
 	s.around = c
 	return nil
@@ -197,15 +200,17 @@ func (s *Source) decideOutput() error {
 	return nil
 }
 
-// Close ends the fetchers and all connections.
+// Close ends the fetchers and all connections; the last progress is committed to the group, if there is one. A second call does nothing.
 func (s *Source) Close() error {
-	if s.client == nil {
-		return nil
-	}
-	if s.reports != nil {
-		s.reports.close()
-	}
-	s.feeds.close()
-	s.client.Close()
+	s.closing.Do(func() {
+		if s.client == nil {
+			return
+		}
+		if s.reports != nil {
+			s.reports.close()
+		}
+		s.feeds.close()
+		s.client.Close()
+	})
 	return nil
 }

@@ -98,7 +98,7 @@ func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f fac
 		break
 	}
 	for topic, id := range f.topicIDs {
-		if now, ok := around.ids[topic]; ok && now != id {
+		if now := around.ids[topic]; id.differs(now) {
 			return recreated(topic, id, now)
 		}
 	}
