@@ -11,8 +11,8 @@ var (
 	CommandMissing = Code{ID: "MB5003", Title: "the foreachbatch command cannot be started", Class: Config,
 		Safe: "Nothing was written.",
 		Next: "Check the first word of `command`: it must be an executable on PATH or a path to one."}
-	CommandTimeout = Code{ID: "MB5004", Title: "the foreachbatch function or command took too long and was ended", Class: Data,
-		Safe: "The batch is not recorded: it is passed again, with the same batch id, at the next start.",
+	CommandTimeout = Code{ID: "MB5004", Title: "the foreachbatch function or command took too long and was ended", Class: Retry,
+		Safe: "The batch is not recorded: it is passed again with the same batch id, at most `max_restarts` times in a row.",
 		Next: "Raise `timeout` of the sink, lower `max_rows` of the trigger, or make the command faster."}
 	SpoolFailed = Code{ID: "MB5005", Title: "the rows of a batch could not be spooled to local disk", Class: Stop,
 		Safe: "The batch was not passed on.",

@@ -16,18 +16,18 @@ func (d *density) learn(bytes, rows int64) {
 	d.seen += rows
 }
 
+// rowsOf is at least 1: only files with content are planned, and a range of 0 rows counts as nothing new.
 func (d *density) rowsOf(f file) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	perByte := 0.01
 	switch {
-	case f.size < 0:
-		return 0
 	case d.bytes > 0 && d.seen > 0:
-		return int64(float64(f.size) * float64(d.seen) / float64(d.bytes))
+		perByte = float64(d.seen) / float64(d.bytes)
 	case compression(f.key) != "":
-		return f.size / 20
+		perByte = 0.05
 	}
-	return f.size / 100
+	return max(1, int64(float64(f.size)*perByte))
 }
 
 func (d *density) rows(entry []file) (n int64) {

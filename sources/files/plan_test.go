@@ -86,6 +86,16 @@ func TestRowsAreLimitedByTheMeanSizeSoFar(t *testing.T) {
 	}
 }
 
+func TestAFileIsEstimatedAtOneRowAtLeast(t *testing.T) {
+	r := newRig(t)
+	r.writeText("a", "x\n")
+	p, err := r.start().Plan(t.Context(), "", sources.Limit{})
+	must0(t, err)
+	if p.Rows != 1 {
+		t.Errorf("%+v: a range of no rows counts as nothing new", p)
+	}
+}
+
 func TestARestartKnowsWhatWasSeen(t *testing.T) {
 	r := newRig(t)
 	r.write("a", 2)
