@@ -5,11 +5,13 @@ package e2e
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"microbatch/internal/events"
@@ -57,6 +59,30 @@ func createTopic(t *testing.T, broker, topic string, partitions int32) {
 	defer client.Close()
 	if _, err := kadm.NewClient(client).CreateTopic(t.Context(), partitions, 1, nil, topic); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// recreateTopic deletes the topic if it is there and makes it.
+func recreateTopic(t *testing.T, broker, topic string, partitions int32) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	if _, err := admin.DeleteTopic(t.Context(), topic); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		t.Fatal(err)
+	}
+	// The broker forgets the topic a moment after it has answered.
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, topic)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, kerr.TopicAlreadyExists) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 }
 
