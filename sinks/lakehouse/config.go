@@ -8,8 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"microbatch/arrowparquet"
 	"microbatch/objstore"
+	"microbatch/table/datafile"
 	"microbatch/table/translog"
 )
 
@@ -60,8 +60,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Format = or(c.Format, string(translog.Parquet))
 	c.SchemaEvolution = or(c.SchemaEvolution, Strict)
-	c.Compression = or(c.Compression, arrowparquet.Snappy)
-	c.Encoding = or(c.Encoding, "auto")
 	c.Parallel = or(c.Parallel, runtime.GOMAXPROCS(0))
 	if c.Alloc == nil {
 		c.Alloc = memory.DefaultAllocator
@@ -69,11 +67,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	_, err := datafile.Parquet(c.Compression, c.Encoding)
 	errs = append(errs,
 		oneOf("format", c.Format, string(translog.Parquet), string(translog.Delta)),
 		oneOf("schema_evolution", c.SchemaEvolution, Strict, AddColumns),
-		oneOf("compression", c.Compression, arrowparquet.Snappy, arrowparquet.Zstd, arrowparquet.None),
-		oneOf("encoding", c.Encoding, "auto", "plain"))
+		err)
 	if r := c.Maintenance.VacuumRetain; r != 0 && r < translog.MinRetention {
 		errs = append(errs, fmt.Errorf("vacuum_retain: %s is too short: at least %s", r, translog.MinRetention))
 	}
@@ -98,12 +96,4 @@ func oneOf(name, value string, allowed ...string) error {
 		}
 	}
 	return fmt.Errorf("%s: %q is none of %q", name, value, allowed)
-}
-
-func (c Config) parquetOptions() arrowparquet.Options {
-	o := arrowparquet.Options{Compression: c.Compression}
-	if c.Encoding == "plain" {
-		o.Encoding = arrowparquet.Plain
-	}
-	return o
 }

@@ -50,7 +50,7 @@ func (s *Sink) due(now time.Time) (optimize, clean bool) {
 // optimize gives way to other writers: what they prevented is due again next time.
 func (s *Sink) optimize(ctx context.Context, t *table.Table) error {
 	_, err := t.Optimize(ctx, maintain.OptimizeOptions{
-		TargetBytes: s.cfg.TargetFileBytes, Parquet: s.cfg.parquetOptions(), TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Force: s.cfg.AllowReplacedFiles,
+		TargetBytes: s.cfg.TargetFileBytes, Parquet: s.parquet, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Force: s.cfg.AllowReplacedFiles,
 	})
 	if err != nil && !errcode.Has(err, errcode.TableConflict) {
 		return err

@@ -18,12 +18,14 @@ import (
 	"microbatch/schema"
 	"microbatch/sinks"
 	"microbatch/table"
+	"microbatch/table/datafile"
 	"microbatch/table/translog"
 )
 
 // Sink commits batches to one table.
 type Sink struct {
-	cfg Config
+	cfg     Config
+	parquet datafile.ParquetOptions
 
 	mu    sync.Mutex
 	table *table.Table  // nil before it is known to exist
@@ -50,7 +52,11 @@ func New(c Config) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lakehouse: %w", err)
 	}
-	return &Sink{cfg: c, undated: ident.NoBatch, last: ident.NoBatch}, nil
+	parquet, err := datafile.Parquet(c.Compression, c.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("lakehouse: %w", err)
+	}
+	return &Sink{cfg: c, parquet: parquet, undated: ident.NoBatch, last: ident.NoBatch}, nil
 }
 
 // Describe is the configuration; after Check or Recover with the table's id.

@@ -13,7 +13,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
-	"microbatch/arrowparquet"
 	"microbatch/objstore"
 	"microbatch/table/action"
 )
@@ -25,7 +24,7 @@ type Spec struct {
 	Rows        *arrow.Schema // of the records that Write gets; nil: Schema
 	PartitionBy []string
 	Into        *Place // if set, all rows belong to this partition, and the records do not have the partition columns
-	Parquet     arrowparquet.Options
+	Parquet     ParquetOptions
 	TargetBytes int64  // a file ends soon after it is this long; 128 MiB
 	MaxOpen     int    // files open at once; 64
 	TempDir     string // for rows of partitions beyond MaxOpen; the system's
@@ -203,13 +202,7 @@ func (s *Stage) partition(p piece) (*partition, error) {
 
 // openWriter takes a number and a place; the file itself is created at the first write, outside the lock.
 func (s *Stage) openWriter(part *partition) *writer {
-	codec := s.spec.Parquet.Compression
-	switch codec {
-	case "":
-		codec = arrowparquet.Snappy
-	case arrowparquet.None:
-		codec = "uncompressed"
-	}
+	codec := codecName(s.spec.Parquet)
 	options := s.spec.Parquet
 	if options.RowGroupBytes == 0 && s.open >= 4 {
 		options.RowGroupBytes = 3 << 19 // many open files share the memory of a few

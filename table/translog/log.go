@@ -134,6 +134,18 @@ func beyondVersions(f Format, key string) bool {
 // versions are the commits of the listing, ascending.
 func (s *listing) versions() []int64 { return slices.Sorted(maps.Keys(s.commits)) }
 
+// first is the lowest version of a commit or checkpoint.
+func (s *listing) first() int64 {
+	first := s.newest
+	for v := range s.commits {
+		first = min(first, v)
+	}
+	for _, c := range s.checkpoints {
+		first = min(first, c.version)
+	}
+	return max(first, 0)
+}
+
 // hint is the version that _last_checkpoint names, -1 if it says nothing usable: it is a hint and nothing more.
 func (l *Log) hint(ctx context.Context) (int64, error) {
 	if l.format != Delta {

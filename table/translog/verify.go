@@ -3,7 +3,6 @@ package translog
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"microbatch/internal/errcode"
 	"microbatch/table/action"
@@ -33,19 +32,31 @@ func (l *Log) Verify(ctx context.Context) (problems map[string]string, oldest in
 			return nil, -1, err
 		}
 	}
-	bases[0] = len(versions) > 0 && versions[0] == 0
-	for v := range found.newest + 1 {
-		if bases[v] {
-			oldest = v
-			break
+	return problems, l.oldest(found, bases, problems), nil
+}
+
+// oldest is the first version from which on all can be read. If the newest cannot, it is -1, and the entries that it lacks are problems. A gap that a later
+// checkpoint covers is what clean-up by other programs leaves.
+func (l *Log) oldest(found *listing, bases map[int64]bool, problems map[string]string) int64 {
+	oldest, readable := int64(-1), false
+	var missing []int64
+	for v := found.first(); v <= found.newest; v++ {
+		_, present := found.commits[v]
+		readable = bases[v] || present && (readable || v == 0)
+		switch {
+		case !readable:
+			oldest = -1
+			if !present {
+				missing = append(missing, v)
+			}
+		case oldest < 0:
+			oldest, missing = v, nil
 		}
 	}
-	for v := max(oldest, 0) + 1; v <= found.newest; v++ {
-		if _, ok := slices.BinarySearch(versions, v); !ok && oldest >= 0 {
-			problems[l.format.CommitKey(v)] = "the entry is missing, but later ones exist"
-		}
+	for _, v := range missing {
+		problems[l.format.CommitKey(v)] = "the entry is missing, but later ones exist"
 	}
-	return problems, oldest, nil
+	return oldest
 }
 
 // note keeps an error that says that a file is damaged, and returns any other.
