@@ -60,8 +60,14 @@ func (*Rows) Next() (arrow.RecordBatch, error) { return nil, Available() }
 // Close does nothing.
 func (*Rows) Close() {}
 
+// Source opens a stream of records for one reading of a view.
+type Source func(columns []string) (next func() (arrow.RecordBatch, error), done func())
+
 // View stands for a view that this build does not have.
 type View struct{}
+
+// Serve does nothing.
+func (*View) Serve(Source) {}
 
 // Feed does nothing.
 func (*View) Feed(func() (arrow.RecordBatch, error)) {}

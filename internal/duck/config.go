@@ -57,6 +57,7 @@ type Error struct {
 	Kind     string // "Binder", "Parser", "Conversion", ...
 	Message  string // without the SQL
 	Position int    // byte offset in the SQL; -1 if DuckDB names none
+	Table    string // the table or file that is not known, if that is the error
 }
 
 // Error is DuckDB's message after its kind.

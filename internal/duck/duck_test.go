@@ -195,3 +195,50 @@ func TestFiltersAndChoicesOfColumnsAreHonoured(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAServedViewIsReadOftenAndByColumns(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "numbers", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked [][]string
+	open := 0
+	v.Serve(func(columns []string) (func() (arrow.RecordBatch, error), func()) {
+		asked = append(asked, columns)
+		next, _ := counting(mem, 2, 1000)
+		open++
+		return func() (arrow.RecordBatch, error) {
+			rec, err := next()
+			if rec == nil {
+				return nil, err
+			}
+			defer rec.Release()
+			var fields []arrow.Field
+			var arrays []arrow.Array
+			for _, name := range columns {
+				i := numbers.FieldIndices(name)[0]
+				fields, arrays = append(fields, numbers.Field(i)), append(arrays, rec.Column(i))
+			}
+			return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, rec.NumRows()), nil
+		}, func() { open-- }
+	})
+	for sql, want := range map[string]string{
+		"SELECT max(s) || count(*) FROM numbers WHERE s LIKE '%9'":                     "row 999200",
+		"SELECT count(*)::VARCHAR FROM numbers":                                        "2000",
+		"SELECT max(x.s) FROM numbers x JOIN numbers y ON x.a = y.a + 1 WHERE y.a < 5": "row 5",
+		"SELECT s FROM numbers LIMIT 1":                                                "row 0",
+	} {
+		if got, err := c.Text(t.Context(), sql); err != nil || got != want {
+			t.Errorf("%s: %q, %v", sql, got, err)
+		}
+	}
+	if open != 0 || len(asked) != 5 {
+		t.Errorf("%d readings of %d are still open", open, len(asked))
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

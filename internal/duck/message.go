@@ -13,9 +13,18 @@ func parseError(text string) *Error {
 			Kind     string `json:"exception_type"`
 			Message  string `json:"exception_message"`
 			Position string `json:"position"`
+			Subtype  string `json:"error_subtype"`
+			Type     string `json:"type"`
+			Name     string `json:"name"`
 		}
 		if json.Unmarshal([]byte(text[at:]), &m) == nil && m.Kind != "" {
-			return &Error{Kind: m.Kind, Message: m.Message, Position: position(m.Position)}
+			e := &Error{Kind: m.Kind, Message: m.Message, Position: position(m.Position)}
+			if m.Subtype == "MISSING_ENTRY" && m.Type == "Table" {
+				e.Table = m.Name
+			} else if name, ok := strings.CutPrefix(m.Message, "File "); ok && m.Kind == "Missing Extension" {
+				e.Table, _, _ = strings.Cut(name, " requires the extension") // FROM 's3://...'
+			}
+			return e
 		}
 	}
 	kind, message, ok := strings.Cut(text, " Error: ")

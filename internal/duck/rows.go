@@ -15,12 +15,14 @@ import (
 
 // Rows is a running query. It is closed by the caller, before the next statement of its connection.
 type Rows struct {
+	conn    *Conn
 	ended   func() error // of the query's context
 	stop    func()       // the interrupter
 	stmt    mapping.PreparedStatement
 	result  mapping.Result
 	options arrowmapping.ArrowOptions
 	schema  *arrow.Schema
+	running bool // DuckDB still holds what the query reads from
 	closed  bool
 }
 
@@ -29,7 +31,7 @@ func (c *Conn) Query(ctx context.Context, sql string) (*Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &Rows{ended: ctx.Err, stop: c.interruptOn(ctx)}
+	r := &Rows{conn: c, ended: ctx.Err, stop: c.interruptOn(ctx)}
 	if err := r.start(c, sql); err != nil {
 		r.Close()
 		if ctx.Err() != nil {
@@ -48,6 +50,7 @@ func (r *Rows) start(c *Conn, sql string) (err error) {
 	if bindings.ExecutePreparedStreaming(r.stmt, &r.result) == mapping.StateError {
 		return parseError(mapping.ResultError(&r.result))
 	}
+	r.running = true
 	r.options = arrowmapping.ResultGetArrowOptions(&r.result)
 	r.schema, err = arrowSchema(r.options, &r.result)
 	return err
@@ -73,6 +76,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 	}
 	defer mapping.DestroyDataChunk(&chunk)
 	if mapping.DataChunkGetSize(chunk) == 0 {
+		r.running = false
 		return nil, nil
 	}
 	rec, failure := arrowmapping.DataChunkToArrowArray(r.options, r.schema, chunk)
@@ -82,7 +86,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 	return rec, nil
 }
 
-// Close ends the query, finished or not. A second call does nothing.
+// Close ends the query, finished or not: no view is read any more. A second call does nothing.
 func (r *Rows) Close() {
 	if r.closed {
 		return
@@ -92,6 +96,16 @@ func (r *Rows) Close() {
 	arrowmapping.DestroyArrowOptions(&r.options)
 	mapping.DestroyResult(&r.result)
 	mapping.DestroyPrepare(&r.stmt)
+	if r.running {
+		r.conn.settle()
+	}
+}
+
+// settle ends what a query that was left early still holds and runs: DuckDB keeps it until the connection's next statement.
+func (c *Conn) settle() {
+	var result mapping.Result
+	mapping.Query(c.conn, "SELECT 1", &result)
+	mapping.DestroyResult(&result)
 }
 
 // Text runs a query and returns the last column of its first row, which must be text: the answer of EXPLAIN and of functions that return JSON.

@@ -54,8 +54,12 @@ func (c *Conn) registerScan() error {
 type scan struct {
 	view    *View
 	columns []int // of the view, in DuckDB's order; -1 for a row id, which nobody looks at
+	places  []int // of the columns in the records
+	read    func() (arrow.RecordBatch, error)
+	done    func()
 	record  arrow.RecordBatch
 	at      int64 // rows of record that DuckDB has
+	ended   bool
 }
 
 // duckScanBind declares the view's columns. Its bind data is the handle, in memory of C.
@@ -88,6 +92,7 @@ func duckScanInit(p unsafe.Pointer) {
 			s.columns[i] = -1
 		}
 	}
+	s.open()
 	mapping.InitSetMaxThreads(info, 1)
 	mapping.InitSetInitData(info, newCell(cgo.NewHandle(s)), unsafe.Pointer(C.duck_callback_1(C.duckScanEnd)))
 }
@@ -113,28 +118,47 @@ func duckScanNext(p, out unsafe.Pointer) {
 //export duckScanEnd
 func duckScanEnd(p unsafe.Pointer) {
 	h := cell(p)
-	h.Value().(*scan).drop()
+	s := h.Value().(*scan)
+	s.drop()
+	s.done()
 	h.Delete()
 	C.free(p)
+}
+
+// open opens the view's source for the columns. A query that wants none, because it only counts, gets the first.
+func (s *scan) open() {
+	var names []string
+	s.places = make([]int, len(s.columns))
+	for i, c := range s.columns {
+		if c < 0 {
+			continue
+		}
+		s.places[i] = len(names)
+		if s.view.whole {
+			s.places[i] = c
+		}
+		names = append(names, s.view.columns[c].field.Name)
+	}
+	if len(names) == 0 && len(s.view.columns) > 0 {
+		names = []string{s.view.columns[0].field.Name}
+	}
+	s.read, s.done = func() (arrow.RecordBatch, error) { return nil, nil }, func() {}
+	if s.view.source != nil {
+		s.read, s.done = s.view.source(names)
+	}
 }
 
 // next puts up to vectorRows rows into chunk and says how many.
 func (s *scan) next(chunk mapping.DataChunk) (int64, error) {
 	for s.record == nil || s.at == s.record.NumRows() {
 		s.drop()
-		if s.view.next == nil || s.view.err != nil {
-			return 0, s.view.err
-		}
-		rec, err := s.view.next()
-		if err != nil {
-			if rec != nil {
-				rec.Release()
-			}
-			return 0, err
-		}
-		if rec == nil {
-			s.view.next = nil
+		if s.ended {
 			return 0, nil
+		}
+		rec, err := s.read()
+		if rec == nil || err != nil {
+			s.ended = true
+			return 0, err
 		}
 		s.record, s.at = rec, 0
 	}
@@ -143,7 +167,7 @@ func (s *scan) next(chunk mapping.DataChunk) (int64, error) {
 		if column < 0 {
 			continue
 		}
-		if err := s.fill(mapping.DataChunkGetVector(chunk, mapping.IdxT(i)), column, rows); err != nil {
+		if err := s.fill(mapping.DataChunkGetVector(chunk, mapping.IdxT(i)), column, s.places[i], rows); err != nil {
 			return 0, err
 		}
 	}
@@ -152,9 +176,9 @@ func (s *scan) next(chunk mapping.DataChunk) (int64, error) {
 }
 
 // fill makes a vector refer to rows of a column, whose buffers DuckDB reads in place and holds as long as it needs them.
-func (s *scan) fill(out mapping.Vector, column int, rows int64) error {
+func (s *scan) fill(out mapping.Vector, column, place int, rows int64) error {
 	c := &s.view.columns[column]
-	slice := array.NewSlice(s.record.Column(column), s.at, s.at+rows)
+	slice := array.NewSlice(s.record.Column(place), s.at, s.at+rows)
 	defer slice.Release()
 	rec := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{c.field}, nil), []arrow.Array{slice}, rows)
 	defer rec.Release()

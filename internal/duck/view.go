@@ -23,9 +23,14 @@ type View struct {
 	name    string
 	columns []viewColumn
 	handle  cgo.Handle // of the view itself: what the table function gets as its argument
-	next    func() (arrow.RecordBatch, error)
+	source  Source
+	whole   bool // records of the source have all columns, whatever is asked for
 	err     error
 }
+
+// Source opens a stream of records for one reading of a view, which wants the columns named, in this order. next returns a record, which the view
+// releases, or nil at the end. It is called on threads of DuckDB, one call at a time. done is called once, finished or not.
+type Source func(columns []string) (next func() (arrow.RecordBatch, error), done func())
 
 // viewColumn is how DuckDB takes a column.
 type viewColumn struct {
@@ -75,9 +80,27 @@ func (c *Conn) convert(f arrow.Field) (viewColumn, error) {
 	return column, nil
 }
 
-// Feed sets the stream that the next query reads: next returns a record, which the view releases, or nil at the end. It is called on
-// threads of DuckDB, one call at a time, until it has returned nil or an error, or the query is closed. Without a stream a query sees no rows.
-func (v *View) Feed(next func() (arrow.RecordBatch, error)) { v.next, v.err = next, nil }
+// Feed sets the one stream that the next query reads: next returns a record of all columns, which the view releases, or nil at the end. It is called
+// on threads of DuckDB, one call at a time, until it has returned nil or an error, or the query is closed. Without a stream a query sees no rows.
+func (v *View) Feed(next func() (arrow.RecordBatch, error)) {
+	v.err = nil
+	v.source = func([]string) (func() (arrow.RecordBatch, error), func()) {
+		return func() (arrow.RecordBatch, error) {
+			if next == nil {
+				return nil, nil
+			}
+			rec, err := next()
+			if rec == nil || err != nil {
+				next = nil
+			}
+			return rec, err
+		}, func() {}
+	}
+	v.whole = true
+}
+
+// Serve sets what each reading of the view opens, from now on: a query may read it more than once, and only the columns that it needs.
+func (v *View) Serve(s Source) { v.source, v.err, v.whole = s, nil, false }
 
 // Err is the error that the stream of the last query ended with. DuckDB knows only its text.
 func (v *View) Err() error { return v.err }
