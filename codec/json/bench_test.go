@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/codec"
 )
 
 // eventSchema is the row of the speed figures: 8 columns, about 200 bytes of JSON.
@@ -93,4 +95,30 @@ func BenchmarkMessages(b *testing.B) {
 	b.Run("compact", func(b *testing.B) { benchmarkMessages(b, events(8192, false, false)) })
 	b.Run("python", func(b *testing.B) { benchmarkMessages(b, events(8192, true, false)) })
 	b.Run("shuffled", func(b *testing.B) { benchmarkMessages(b, events(8192, false, true)) })
+}
+
+// BenchmarkFile decodes a file in units of 1 MiB.
+func BenchmarkFile(b *testing.B) {
+	rows := events(100_000, false, false)
+	text := bytes.Join(rows, []byte("\n"))
+	format := NewFiles(Options{})
+	file := codec.File{Name: "f", At: bytes.NewReader(text), Size: int64(len(text))}
+	units, err := format.Units(b.Context(), file, 1<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(file.Size)
+	b.ReportAllocs()
+	var seen int64
+	for b.Loop() {
+		for _, u := range units {
+			for chunk, err := range format.Decode(b.Context(), file, u, eventSchema(), memory.DefaultAllocator, &seen) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				chunk.Release()
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(seen), "ns/row")
 }

@@ -25,10 +25,7 @@ var errFull = errors.New("json: more than 1 GiB of rows decoded without a flush"
 var bom = []byte("\xef\xbb\xbf")
 
 // decoder decodes messages.
-type decoder struct {
-	*rows
-	copied []byte // the message, followed by slack
-}
+type decoder struct{ *rows }
 
 // NewDecoder makes a decoder of messages, each one JSON object.
 func (f *Format) NewDecoder(schema *arrow.Schema, alloc memory.Allocator) (codec.Decoder, error) {
@@ -50,9 +47,10 @@ func (d *decoder) Decode(msg []byte) error {
 	if len(msg) > maxRow {
 		return &codec.Reject{Code: errcode.RowLimit.ID, Detail: fmt.Sprintf("the row has %d bytes, more than %d", len(msg), maxRow)}
 	}
-	msg = bytes.TrimPrefix(msg, bom)
-	d.copied = append(append(d.copied[:0], msg...), make([]byte, slack)...)
-	d.buf = d.copied
+	if len(msg) > 0 && msg[0] == bom[0] {
+		msg = bytes.TrimPrefix(msg, bom)
+	}
+	d.load(msg)
 	end := d.row(0, d.n)
 	if end >= 0 && end != len(msg) {
 		end = d.malformed(end, "more text behind the object")
@@ -63,6 +61,14 @@ func (d *decoder) Decode(msg []byte) error {
 	d.n++
 	d.bytes += int64(len(msg))
 	return nil
+}
+
+// load copies a message to where slack follows it, beginning with a 0.
+func (d *decoder) load(msg []byte) {
+	if len(d.buf) < len(msg)+slack {
+		d.buf = make([]byte, len(msg)+min(len(msg), 1<<20)+slack)
+	}
+	d.buf[copy(d.buf, msg)] = 0
 }
 
 // decodeNull appends a row of nulls.

@@ -51,23 +51,23 @@ func (p *parser) row(i, row int) int {
 
 // members reads the rest of an object, behind its brace, as row number row of the object's columns.
 func (p *parser) members(o *object, row, i, depth int) int {
-	b, known := p.buf, 0
-	for k := 0; ; k++ {
-		var f *field
-		from := i
-		if k < len(o.predicted) && o.predicted[k].at(b, i) {
-			f = o.predicted[k]
+	b, known, last := p.buf, 0, &o.first
+	for {
+		f, from := last.next, i
+		if f.at(b, i) {
 			i += len(f.key)
 		} else {
 			from = p.blanks(i)
-			if b[from] == '}' && k == 0 {
+			if b[from] == '}' && last == &o.first {
 				i = from + 1
 				break
 			}
-			if f, i = p.name(o, k, from); f == nil {
+			if f, i = p.name(o, from); f == nil {
 				return -1
 			}
+			last.next = f
 		}
+		last = f
 		if b[i] <= ' ' {
 			i = p.blanks(i)
 		}
@@ -75,8 +75,8 @@ func (p *parser) members(o *object, row, i, depth int) int {
 		case f.kind == skip:
 			i = p.skip(i, depth)
 		case f.col.Len() == row:
-			i = p.value(f, i, depth)
 			known++
+			i = p.value(f, i, depth)
 		default: // the name stands here again: the last value counts
 			f.col.Truncate(row)
 			i = p.value(f, i, depth)
@@ -109,7 +109,12 @@ func (p *parser) members(o *object, row, i, depth int) int {
 }
 
 // name reads a name and its colon the general way, and finds its field.
-func (p *parser) name(o *object, k, i int) (*field, int) {
+func (p *parser) name(o *object, i int) (*field, int) {
+	for _, f := range o.fields[:min(len(o.fields), fewFields)] {
+		if f.at(p.buf, i) {
+			return f, i + len(f.key)
+		}
+	}
 	if p.buf[i] != '"' {
 		return nil, p.malformed(i, "a field name is missing")
 	}
@@ -118,7 +123,6 @@ func (p *parser) name(o *object, k, i int) (*field, int) {
 		return nil, -1
 	}
 	f := o.find(name)
-	o.remember(k, f)
 	if i = p.blanks(i); p.buf[i] != ':' {
 		return nil, p.malformed(i, "a colon is missing")
 	}

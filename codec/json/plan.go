@@ -12,13 +12,20 @@ import (
 // slack is how many bytes must be readable behind the text that is parsed: the parser loads words without looking where the text ends.
 const slack = 64
 
-// maxPredicted bounds how many places of an object remember their field, and how many names of unknown fields are kept.
-const maxPredicted = 512
+// maxUnknown bounds how many names of unknown fields an object keeps, and maxUnknownName their length.
+const (
+	maxUnknown     = 512
+	maxUnknownName = 256
+)
+
+// fewFields is up to how many fields are tried one by one before a name is looked up.
+const fewFields = 16
 
 // field is a name that a JSON object may hold, and where its value goes.
 type field struct {
 	key            []byte // the name as JSON text up to the colon: `"name":`
 	k0, m0, k1, m1 uint64 // its first 16 bytes, and masks for those that exist
+	next           *field // what stood behind it in the last object that had it
 	path           string // "a.b", for messages
 	nullable       bool
 	target         // what the value is decoded into; kind skip for a name that no column has
@@ -43,11 +50,11 @@ const skip = kind(255)
 
 // object is a set of fields: the columns of the schema or those of a STRUCT.
 type object struct {
-	fields    []*field
-	byName    map[string]*field // also the unknown names met so far
-	other     *field            // stands for unknown names that are no longer kept
-	unknown   int               // how many unknown names byName holds
-	predicted []*field          // which field stood at each place of the last object
+	fields  []*field
+	byName  map[string]*field // also the unknown names met so far
+	other   *field            // stands for unknown names that are no longer kept; no text matches it
+	unknown int               // how many unknown names byName holds
+	first   field             // its next is what the last object began with
 }
 
 // never is a k0 that, with the mask m0 = 0, no text matches.
@@ -56,12 +63,16 @@ const never = 1
 // newObject prepares the columns of one level.
 func newObject(cols []*column.Column, prefix string) *object {
 	o := &object{byName: make(map[string]*field), other: &field{k0: never, target: target{kind: skip}}}
+	o.other.next = o.other
+	last := &o.first
 	for _, c := range cols {
 		f := newField(c, prefix+c.Field().Name)
 		f.setKey(c.Field().Name)
 		o.fields = append(o.fields, f)
 		o.byName[c.Field().Name] = f
+		last.next, last = f, f
 	}
+	last.next = o.other
 	return o
 }
 
@@ -114,26 +125,16 @@ func (f *field) at(b []byte, i int) bool {
 	return n <= 16 || i+n <= len(b) && string(b[i+16:i+n]) == string(f.key[16:])
 }
 
-// remember predicts that f stands at place k of the next object.
-func (o *object) remember(k int, f *field) {
-	switch {
-	case k < len(o.predicted):
-		o.predicted[k] = f
-	case k == len(o.predicted) && k < maxPredicted:
-		o.predicted = append(o.predicted, f)
-	}
-}
-
 // find is the field of a name; unknown names get one of kind skip.
 func (o *object) find(name []byte) *field {
 	if f, ok := o.byName[string(name)]; ok {
 		return f
 	}
-	if o.unknown >= maxPredicted || len(name) > 256 {
+	if o.unknown >= maxUnknown || len(name) > maxUnknownName {
 		return o.other
 	}
 	o.unknown++
-	f := &field{target: target{kind: skip}}
+	f := &field{next: o.other, target: target{kind: skip}}
 	f.setKey(string(name))
 	o.byName[string(name)] = f
 	return f

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 	"unicode/utf8"
 
@@ -396,4 +397,14 @@ func fuzzSchema() *arrow.Schema {
 		panic(err)
 	}
 	return s
+}
+
+// nullableFuzzSchema is fuzzSchema without NOT NULL.
+func nullableFuzzSchema(t testing.TB) *arrow.Schema {
+	t.Helper()
+	fields := fuzzSchema().Fields()
+	for i := range fields {
+		fields[i].Nullable = true
+	}
+	return arrow.NewSchema(fields, nil)
 }

@@ -10,9 +10,9 @@ import (
 
 // special marks the bytes of a word that end a run of plain string text: a quote, a backslash, a control character. Exact up to the first.
 func special(w uint64) uint64 {
-	quote := w ^ '"'*ones
+	flipped := w ^ 0x02*ones // moves the quote behind the control characters, and the blank away: all below 0x21
 	slash := w ^ '\\'*ones
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
+	return ((flipped-0x21*ones)&^flipped | (slash-ones)&^slash) & highs
 }
 
 // copyString reads the rest of a string, behind its quote, into a STRING column: it looks for the end and copies in one loop.
