@@ -77,6 +77,16 @@ func intervalOf(compacts []int64, wish int64) int64 {
 // Last is the newest id, -1 if the log is empty.
 func (l *CompactLog) Last() int64 { return l.last }
 
+// Behind reports whether another process has made entries since the log was read.
+func (l *CompactLog) Behind(ctx context.Context) (bool, error) {
+	ids, compacts, err := l.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	newest := slices.Max(append(append(ids, compacts...), -1))
+	return newest != l.last, nil
+}
+
 // Append creates the next entry, durably. fs.ErrExist: another process writes this log; it is opened again to go on.
 func (l *CompactLog) Append(ctx context.Context, lines [][]byte) (id int64, err error) {
 	id = l.last + 1

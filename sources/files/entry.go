@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"microbatch/internal/errcode"
 )
@@ -42,12 +45,12 @@ type line struct {
 }
 
 // renderLines are the lines of an entry.
-func renderLines(root string, id int64, entry []file) ([][]byte, error) {
+func renderLines(r root, id int64, entry []file) ([][]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	for _, f := range entry {
-		if err := e.Encode(line{Path: uri(root, f.key), Timestamp: f.modified, BatchID: id, Size: &f.size, ETag: f.etag}); err != nil {
+		if err := e.Encode(line{Path: r.uri(f.key), Timestamp: f.modified, BatchID: id, Size: &f.size, ETag: f.etag}); err != nil {
 			return nil, fmt.Errorf("seen-log line of %s: %w", f.key, err)
 		}
 	}
@@ -55,18 +58,43 @@ func renderLines(root string, id int64, entry []file) ([][]byte, error) {
 }
 
 // parseLine reads a line of the seen-log and says which entry it belongs to.
-func parseLine(root string, text []byte) (f file, id int64, err error) {
-	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
-		return file{}, 0, errcode.SeenLogDamaged.Wrap(err, "", "line %.80q", text)
-	}
-	key, ok := keyOf(root, l.Path)
+func parseLine(r root, text []byte) (f file, id int64, err error) {
+	l, ok := cutLine(string(text))
 	if !ok {
-		return file{}, 0, errcode.SeenLogForeign.New("", "it names %s, which is not below %s", l.Path, root)
+		l = line{}
+		if err := json.Unmarshal(text, &l); err != nil {
+			return file{}, 0, errcode.SeenLogDamaged.Wrap(err, "", "line %.80q", text)
+		}
+	}
+	key, ok := r.key(l.Path)
+	if !ok {
+		return file{}, 0, errcode.SeenLogForeign.New("", "it names %s, which is not below %s", l.Path, r.text)
 	}
 	f = file{key: key, size: -1, modified: l.Timestamp, etag: l.ETag}
 	if l.Size != nil {
 		f.size = *l.Size
 	}
 	return f, l.BatchID, nil
+}
+
+// cutLine reads a line as it is usually written, without escapes and etag: a log of a million lines is read at each start.
+func cutLine(text string) (l line, ok bool) {
+	if strings.IndexByte(text, '\\') >= 0 {
+		return l, false
+	}
+	text, ok = strings.CutPrefix(text, `{"path":"`)
+	if l.Path, text, ok = strings.Cut(text, `","timestamp":`); !ok {
+		return l, false
+	}
+	timestamp, text, _ := strings.Cut(text, `,"batchId":`)
+	id, size, sized := strings.Cut(strings.TrimSuffix(text, "}"), `,"size":`)
+	var faults [3]error
+	l.Timestamp, faults[0] = strconv.ParseInt(timestamp, 10, 64)
+	l.BatchID, faults[1] = strconv.ParseInt(id, 10, 64)
+	if sized {
+		var n int64
+		n, faults[2] = strconv.ParseInt(size, 10, 64)
+		l.Size = &n
+	}
+	return l, faults == [3]error{} && strings.IndexByte(l.Path, '"') < 0 && utf8.ValidString(l.Path)
 }

@@ -67,7 +67,8 @@ func TestSplitGlobCutsBeforeTheFirstSpecialCharacter(t *testing.T) {
 }
 
 func TestURIsAreHadoops(t *testing.T) {
-	root := RootURI("/in put")
+	r, err := newRoot(RootURI("/in put"))
+	must0(t, err)
 	for key, want := range map[string]string{
 		"a b.json":       "file:///in%20put/a%20b.json",
 		"x/100%.csv":     "file:///in%20put/x/100%25.csv",
@@ -76,11 +77,11 @@ func TestURIsAreHadoops(t *testing.T) {
 		"bad\xffutf8\n":  "file:///in%20put/bad%FFutf8%0A",
 		`back\slash`:     "file:///in%20put/back%5Cslash",
 	} {
-		got := uri(root, key)
+		got := r.uri(key)
 		if got != want {
 			t.Errorf("%q: %s, want %s", key, got, want)
 		}
-		if back, ok := keyOf(root, got); !ok || back != key {
+		if back, ok := r.key(got); !ok || back != key {
 			t.Errorf("%s: key %q %v, want %q", got, back, ok, key)
 		}
 	}
@@ -92,7 +93,9 @@ func TestURIsAreHadoops(t *testing.T) {
 		{"file:///in", "file:///input/a", ""},
 		{"file:///in", "file:///in/", ""},
 	} {
-		if key, ok := keyOf(c[0], c[1]); key != c[2] && ok {
+		r, err := newRoot(c[0])
+		must0(t, err)
+		if key, ok := r.key(c[1]); key != c[2] && ok {
 			t.Errorf("%v: %q %v", c, key, ok)
 		}
 	}

@@ -31,7 +31,7 @@ type input struct {
 }
 
 func newInput(s *Source, f file) *input {
-	return &input{source: s, file: f, name: uri(s.config.Root, f.key)}
+	return &input{source: s, file: f, name: s.root.uri(f.key)}
 }
 
 // open opens the file for one more user, and checks that it is as it was planned (F3).
@@ -141,7 +141,7 @@ func (in *input) cut(ctx context.Context, target int64) ([]codec.Unit, error) {
 
 // fileError gives an error about a file its code, unless it has one.
 func (s *Source) fileError(f file, err error) error {
-	name := uri(s.config.Root, f.key)
+	name := s.root.uri(f.key)
 	switch _, coded := errors.AsType[*errcode.Error](err); {
 	case coded:
 		return err

@@ -166,7 +166,7 @@ func (s *Source) complete(ctx context.Context, planned []file) ([]file, error) {
 func (s *Source) noticeChanged(f file) {
 	switch s.noticed++; {
 	case s.noticed < maxNotices:
-		s.config.Notice(fmt.Sprintf("%s changed after it was read: each file is read once, so what was added is not read; write new data to new files", uri(s.config.Root, f.key)))
+		s.config.Notice(fmt.Sprintf("%s changed after it was read: each file is read once, so what was added is not read; write new data to new files", s.root.uri(f.key)))
 	case s.noticed == maxNotices:
 		s.config.Notice("more files changed after they were read; they are not named any more")
 	}

@@ -16,7 +16,7 @@ func (s *Source) append(ctx context.Context, entry []file) error {
 		s.took(s.tail+1, entry)
 		return nil
 	}
-	lines, err := renderLines(s.config.Root, s.tail+1, entry)
+	lines, err := renderLines(s.root, s.tail+1, entry)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *Source) entry(ctx context.Context, id int64) ([]file, error) {
 	}
 	var entry []file
 	err := s.log.Read(ctx, id, func(text []byte) error {
-		f, of, err := parseLine(s.config.Root, text)
+		f, of, err := parseLine(s.root, text)
 		if of == id {
 			entry = append(entry, f)
 		}

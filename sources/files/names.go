@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"unicode"
@@ -31,20 +32,31 @@ func compression(key string) string {
 // RootURI is the URI of an absolute local path, for Config.Root.
 func RootURI(path string) string { return "file://" + escape(strings.TrimSuffix(path, "/")) }
 
-// uri is the URI of a key below the root.
-func uri(root, key string) string { return strings.TrimSuffix(root, "/") + "/" + escape(key) }
+// root is the URI that all paths of a seen-log are below.
+type root struct {
+	text  string // without a slash at its end
+	plain string // unescaped, with one spelling of the scheme, and a slash at its end
+}
 
-// keyOf finds the key of a URI below the root; ok is false for one that is not below it. Hadoop's spellings of a scheme are accepted.
-func keyOf(root, uri string) (key string, ok bool) {
-	base, err := url.PathUnescape(plainScheme(strings.TrimSuffix(root, "/")))
+func newRoot(uri string) (root, error) {
+	text := strings.TrimSuffix(uri, "/")
+	plain, err := url.PathUnescape(plainScheme(text))
 	if err != nil {
-		return "", false
+		return root{}, fmt.Errorf("root %q: %w", uri, err)
 	}
+	return root{text, plain + "/"}, nil
+}
+
+// uri is the URI of a key below the root.
+func (r root) uri(key string) string { return r.text + "/" + escape(key) }
+
+// key finds the key of a URI below the root; ok is false for one that is not below it. Hadoop's spellings of a scheme are accepted.
+func (r root) key(uri string) (key string, ok bool) {
 	path, err := url.PathUnescape(plainScheme(uri))
 	if err != nil {
 		return "", false
 	}
-	key, ok = strings.CutPrefix(path, base+"/")
+	key, ok = strings.CutPrefix(path, r.plain)
 	return key, ok && key != ""
 }
 

@@ -65,7 +65,7 @@ func (s *Source) infer(ctx context.Context) error {
 		}
 	}
 	if first.key == "" {
-		return errcode.NoSample.New(uri(s.config.Root, s.config.Glob), "no file with content matches")
+		return errcode.NoSample.New(s.root.uri(s.config.Glob), "no file with content matches")
 	}
 	in := newInput(s, first)
 	if err := in.open(ctx); err != nil {

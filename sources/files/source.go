@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ const compactInterval = 10
 // Source reads each file once.
 type Source struct {
 	config  Config
+	root    root
 	pattern pattern
 	density density
 
@@ -49,11 +51,12 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("files source: %w", err)
 	}
-	p, err := compileGlob(config.Glob)
-	if err != nil {
+	at, rootErr := newRoot(config.Root)
+	p, globErr := compileGlob(config.Glob)
+	if err := errors.Join(rootErr, globErr); err != nil {
 		return nil, fmt.Errorf("files source: %w", err)
 	}
-	return &Source{config: config, pattern: p, tail: -1, declared: config.Schema}, nil
+	return &Source{config: config, root: at, pattern: p, tail: -1, declared: config.Schema}, nil
 }
 
 // Describe is the configuration for the fingerprint, and an inferred schema.
@@ -62,7 +65,7 @@ func (s *Source) Describe() ident.Description {
 	defer s.mu.Unlock()
 	d := ident.Description{
 		Kind:      "files",
-		Name:      "FileStreamSource[" + uri(s.config.Root, s.config.Glob) + "]",
+		Name:      "FileStreamSource[" + s.root.uri(s.config.Glob) + "]",
 		Identity:  map[string]any{"root": s.config.Root},
 		Evolution: map[string]any{"glob": s.config.Glob, "format": s.config.Format.Kind()},
 	}
@@ -98,7 +101,7 @@ func (s *Source) Open(ctx context.Context, own objstore.Store) error {
 func (s *Source) load(ctx context.Context) error {
 	seen := newSeenSet()
 	log, err := checkpointlog.OpenCompact(ctx, s.own, compactInterval, func(text []byte) error {
-		f, _, err := parseLine(s.config.Root, text)
+		f, _, err := parseLine(s.root, text)
 		seen.add(f)
 		return err
 	})
@@ -114,8 +117,14 @@ func (s *Source) load(ctx context.Context) error {
 func (s *Source) Pin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.load(ctx); err != nil { // what another driver did between Open and the claim
-		return err
+	behind, err := s.log.Behind(ctx)
+	if err != nil {
+		return seenLogError(err)
+	}
+	if behind || s.tail > s.log.Last() { // another driver came between Open and the claim, or there were plans in memory
+		if err := s.load(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.log.Sync(ctx); err != nil {
 		return fmt.Errorf("files source: %w", err)

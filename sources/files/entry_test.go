@@ -1,0 +1,73 @@
+package files
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"microbatch/internal/errcode"
+)
+
+func mustRoot(t testing.TB, uri string) root {
+	r, err := newRoot(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestLinesOfTheSeenLogComeBackAsTheyWere(t *testing.T) {
+	entry := []file{
+		{key: "a b/ü%.json", size: 12, modified: 1700000000123},
+		{key: `q"\<&>` + "\n\xff", size: 1 << 40, modified: -1, etag: `"abc-2"`},
+	}
+	r := mustRoot(t, "s3://b/in")
+	lines, err := renderLines(r, 7, entry)
+	must0(t, err)
+	for i, text := range lines {
+		f, id, err := parseLine(r, text)
+		must0(t, err)
+		if d := cmp.Diff(entry[i], f, cmp.AllowUnexported(file{})); d != "" || id != 7 {
+			t.Errorf("%s: id %d\n%s", text, id, d)
+		}
+	}
+	if want := `{"path":"s3://b/in/a%20b/ü%25.json","timestamp":1700000000123,"batchId":7,"size":12}`; string(lines[0]) != want {
+		t.Errorf("%s\nwant %s", lines[0], want)
+	}
+}
+
+func FuzzALineOfTheSeenLogNeverPanics(f *testing.F) {
+	f.Add([]byte(`{"path":"file:///in/a","timestamp":1,"batchId":2,"size":3}`))
+	f.Add([]byte(`{"path":"file:/in/%zz"}`))
+	r := mustRoot(f, "file:///in")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		parsed, id, err := parseLine(r, text)
+		if err != nil {
+			if !errcode.Has(err, errcode.SeenLogDamaged) && !errcode.Has(err, errcode.SeenLogForeign) {
+				t.Error(err)
+			}
+			return
+		}
+		lines, err := renderLines(r, id, []file{parsed})
+		must0(t, err)
+		again, _, err := parseLine(r, lines[0])
+		if err != nil || again.key != parsed.key {
+			t.Errorf("%q: %+v, then %+v %v", text, parsed, again, err)
+		}
+	})
+}
+
+func BenchmarkReadingTheSeenLog(b *testing.B) {
+	r := mustRoot(b, "file:///data/in")
+	lines, _ := renderLines(r, 7, []file{{key: "2026-01-01/part-00001-c0ffee.json", size: 123456, modified: 1700000000123}})
+	seen := newSeenSet()
+	for b.Loop() {
+		f, _, err := parseLine(r, lines[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.key += fmt.Sprint(b.N)
+		seen.add(f)
+	}
+}
