@@ -80,6 +80,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		if c.Endpoint != "" {
 			o.BaseEndpoint = aws.String(c.Endpoint)
 		}
+		if c.Transport != nil {
+			o.HTTPClient = &http.Client{Transport: c.Transport}
+		}
 		o.UsePathStyle = c.PathStyle
 		o.Retryer = aws.NopRetryer{}
 		o.ContinueHeaderThresholdBytes = -1 // a round trip more for each part
@@ -99,11 +102,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 }
 
 func load(ctx context.Context, c Config) (aws.Config, error) {
-	var options []func(*config.LoadOptions) error
-	if c.Transport != nil {
-		options = append(options, config.WithHTTPClient(&http.Client{Transport: c.Transport}))
-	} else {
-		options = append(options, config.WithHTTPClient(awshttp.NewBuildableClient().WithDialerOptions(setDialer).WithTransportOptions(setTransport)))
+	// The SDK adds AWS_CA_BUNDLE to a client of its own kind, and to no other.
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithDialerOptions(setDialer).WithTransportOptions(setTransport)),
 	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))

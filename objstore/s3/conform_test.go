@@ -15,9 +15,15 @@ import (
 	"microbatch/objstore/storetest"
 )
 
-func TestMinIOConforms(t *testing.T) { conform(t, services.MinIO(t)) }
+func TestMinIOConforms(t *testing.T) {
+	t.Parallel()
+	conform(t, services.MinIO(t))
+}
 
-func TestVersityGWConforms(t *testing.T) { conform(t, services.VersityGW(t)) }
+func TestVersityGWConforms(t *testing.T) {
+	t.Parallel()
+	conform(t, services.VersityGW(t))
+}
 
 func conform(t *testing.T, server services.S3Server) {
 	storetest.Run(t, func(t *testing.T) objstore.Store {
@@ -29,6 +35,7 @@ func conform(t *testing.T, server services.S3Server) {
 }
 
 func TestInProcessServerConforms(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) objstore.Store { return open(t, fake(t)) })
 }
 

@@ -49,10 +49,10 @@ func judge(ctx context.Context, err error) kind {
 		return missing
 	case "SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException", "ConditionalRequestConflict", "OperationAborted":
 		return again
-	case "RequestTimeout":
+	case "RequestTimeout", "InternalError": // also within a 200 of CompleteMultipartUpload
 		return lost
-	case "InternalError": // also within a 200 of CompleteMultipartUpload
-		return lost
+	case "NotImplemented", "XMinioStorageFull":
+		return refused
 	}
 	switch {
 	case status == http.StatusPreconditionFailed:
@@ -165,10 +165,12 @@ func codeOfName(name string) (errcode.Code, bool) {
 		return errcode.StoreNoBucket, true
 	case "NoSuchUpload":
 		return errcode.StoreUploadGone, true
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidSecurity":
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidSecurity", "XAdminUserNotFound":
 		return errcode.StoreCredentials, true
 	case "RequestTimeTooSkewed":
 		return errcode.StoreClock, true
+	case "NotImplemented": // the header If-None-Match, as some servers put it
+		return errcode.StoreNotAtomic, true
 	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
 		return errcode.StoreFull, true
 	}

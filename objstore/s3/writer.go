@@ -96,7 +96,7 @@ func (w *writer) flush() error {
 		}
 	}
 	if err := w.acquire(); err != nil {
-		return errors.Join(w.failed(), err)
+		return w.failed() // says why the context has ended
 	}
 	part := &types.CompletedPart{PartNumber: aws.Int32(int32(len(w.parts) + 1))}
 	w.parts = append(w.parts, part)
@@ -155,7 +155,10 @@ func (w *writer) Commit(ctx context.Context) error {
 	if err != nil {
 		w.cancel()
 	}
-	err = errors.Join(err, w.uploads.Wait())
+	sent := w.uploads.Wait()
+	if err == nil {
+		err = sent
+	}
 	if err == nil {
 		err = w.complete(ctx)
 	}
