@@ -48,7 +48,7 @@ func newColumns(g *generator, start int64, schema *arrow.Schema, alloc memory.Al
 
 // record is events [from, to), at most a chunk. The caller releases it.
 func (c *columns) record(from, to int64) arrow.RecordBatch {
-	c.builder.Reserve(int(to - from))
+	c.reserve(int(to - from))
 	var id [16]byte
 	l := c.g.layout(from / block)
 	for i := from; i < to; i++ {
@@ -58,6 +58,17 @@ func (c *columns) record(from, to int64) arrow.RecordBatch {
 		c.append(c.g.at(i, l), &id)
 	}
 	return c.builder.NewRecordBatch()
+}
+
+// reserve makes room for n events, by the longest words.
+func (c *columns) reserve(n int) {
+	c.builder.Reserve(n)
+	c.id.ReserveData(16 * n)
+	c.customer.ReserveData(14 * n)
+	c.item.ReserveData(18 * n)
+	c.currency.ReserveData(3 * n)
+	c.country.ReserveData(2 * n)
+	c.statusField.ReserveData(9 * n)
 }
 
 func (c *columns) append(e event, id *[16]byte) {
