@@ -1,0 +1,204 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/internal/duck"
+	"microbatch/table/action"
+	"microbatch/table/datafile"
+)
+
+// addFiles makes the table a view over DuckDB's own reader, or says why that cannot be.
+func (s *Session) addFiles(ctx context.Context, o *opened) error {
+	if len(o.files) == 0 {
+		return s.addEmpty(ctx, o)
+	}
+	root, err := s.reach(ctx, o)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(root, "=") && len(o.partitionBy) > 0 {
+		return fmt.Errorf("%s looks like a partition itself", root)
+	}
+	paths, err := o.paths(root)
+	if err != nil {
+		return err
+	}
+	s.variable++
+	variable := fmt.Sprintf("files_%d", s.variable)
+	if err := s.setList(ctx, variable, paths); err != nil {
+		return err
+	}
+	if err := s.createView(ctx, o.name, o.readParquet(variable)); err != nil {
+		return fmt.Errorf("DuckDB says: %w", err)
+	}
+	return nil
+}
+
+// addEmpty is a view of no rows.
+func (s *Session) addEmpty(ctx context.Context, o *opened) error {
+	items := make([]string, o.schema.NumFields())
+	for i, f := range o.schema.Fields() {
+		items[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", typeSQL(f.Type), duck.Ident(f.Name))
+	}
+	return s.createView(ctx, o.name, "SELECT "+strings.Join(items, ", ")+" WHERE false")
+}
+
+// reach is where DuckDB finds the table's root, or why it does not.
+func (s *Session) reach(ctx context.Context, o *opened) (string, error) {
+	place := o.store.URL()
+	if !strings.Contains(place, "://") {
+		return filepath.Abs(place)
+	}
+	u, err := url.Parse(place)
+	switch {
+	case err != nil || u.Scheme != "s3":
+		return "", fmt.Errorf("DuckDB does not know the store %s", place)
+	case o.s3 == nil:
+		return "", errors.New("DuckDB was given no credentials for the bucket")
+	}
+	if err := s.loadHTTPFS(ctx); err != nil {
+		return "", err
+	}
+	return place, s.createSecret(ctx, u.Host, o.s3)
+}
+
+// createSecret tells DuckDB how to reach a bucket.
+func (s *Session) createSecret(ctx context.Context, bucket string, a *S3) error {
+	options := []string{"TYPE s3", "SCOPE " + duck.Literal("s3://"+bucket)}
+	add := func(name, value string) {
+		if value != "" {
+			options = append(options, name+" "+duck.Literal(value))
+		}
+	}
+	if a.AccessKey.IsZero() || a.SecretKey.IsZero() {
+		return errors.New("DuckDB was given no credentials for the bucket")
+	}
+	add("KEY_ID", a.AccessKey.Expose())
+	add("SECRET", a.SecretKey.Expose())
+	if !a.SessionToken.IsZero() {
+		add("SESSION_TOKEN", a.SessionToken.Expose())
+	}
+	add("REGION", a.Region)
+	if a.Endpoint != "" {
+		u, err := url.Parse(a.Endpoint)
+		if err != nil {
+			return fmt.Errorf("endpoint %q: %w", a.Endpoint, err)
+		}
+		add("ENDPOINT", u.Host)
+		options = append(options, fmt.Sprintf("USE_SSL %t", u.Scheme == "https"))
+	}
+	if a.PathStyle {
+		add("URL_STYLE", "path")
+	}
+	if err := s.conn.Exec(ctx, "CREATE OR REPLACE SECRET "+duck.Ident("bucket_"+bucket)+" ("+strings.Join(options, ", ")+")"); err != nil {
+		return fmt.Errorf("DuckDB refuses the secret for bucket %s", bucket) // its message may quote the SQL
+	}
+	return nil
+}
+
+// paths are the files as DuckDB names them, the newest first: DuckDB takes the columns' types from the first. An error says why DuckDB
+// must not read them.
+func (o *opened) paths(root string) ([]string, error) {
+	slices.SortStableFunc(o.files, func(a, b *action.Add) int { return int(min(max(b.Modified-a.Modified, -1), 1)) })
+	root = strings.TrimSuffix(root, "/") + "/"
+	paths := make([]string, len(o.files))
+	for i, add := range o.files {
+		if add.DeletionVector != nil {
+			return nil, errors.New("some of its rows are deleted by deletion vectors")
+		}
+		key, err := datafile.Key(o.store, add.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !inDirectories(key, o.partitionBy, add.PartitionValues) {
+			return nil, fmt.Errorf("the partition values of %s stand in the log alone", key)
+		}
+		if paths[i] = root + key; strings.ContainsAny(paths[i], "*?[") {
+			return nil, fmt.Errorf("DuckDB would take %s for a pattern", key)
+		}
+	}
+	return paths, nil
+}
+
+const nullDirectory = "__HIVE_DEFAULT_PARTITION__"
+
+// inDirectories reports whether the directories of a key say exactly what the log says of its partition values.
+func inDirectories(key string, partitionBy []string, values map[string]*string) bool {
+	parts := strings.Split(key, "/")
+	parts = parts[:len(parts)-1]
+	if len(parts) != len(partitionBy) {
+		return false
+	}
+	for i, column := range partitionBy {
+		name, escaped, ok := strings.Cut(parts[i], "=")
+		if !ok || name != column {
+			return false
+		}
+		value, known := values[column]
+		if !known {
+			return false
+		}
+		if value == nil || *value == "" {
+			if escaped != nullDirectory {
+				return false
+			}
+			continue
+		}
+		if text, err := url.PathUnescape(escaped); err != nil || text != *value || text == nullDirectory {
+			return false
+		}
+	}
+	return true
+}
+
+// setList puts texts into a variable of the connection: as a literal, a hundred thousand would take the parser long.
+func (s *Session) setList(ctx context.Context, variable string, texts []string) error {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "path", Type: arrow.BinaryTypes.String}}, nil)
+	v, err := s.conn.Register(ctx, variable, schema)
+	if err != nil {
+		return err
+	}
+	v.Feed(func() (arrow.RecordBatch, error) {
+		n := min(len(texts), 8192)
+		if n == 0 {
+			return nil, nil
+		}
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		defer b.Release()
+		b.AppendValues(texts[:n], nil)
+		texts = texts[n:]
+		a := b.NewArray()
+		defer a.Release()
+		return array.NewRecordBatch(schema, []arrow.Array{a}, int64(n)), nil
+	})
+	err = s.conn.Exec(ctx, fmt.Sprintf("SET VARIABLE %s = (SELECT list(path) FROM %[1]s)", variable))
+	return errors.Join(err, v.Drop(ctx))
+}
+
+// readParquet is the SELECT over the files in a variable: all columns by name, in the types of the table.
+func (o *opened) readParquet(variable string) string {
+	items := make([]string, o.schema.NumFields())
+	for i, f := range o.schema.Fields() {
+		items[i] = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", duck.Ident(f.Name), typeSQL(f.Type))
+	}
+	partitions := "hive_partitioning = false"
+	if len(o.partitionBy) > 0 {
+		types := make([]string, len(o.partitionBy))
+		for i, column := range o.partitionBy {
+			types[i] = duck.Ident(column) + ": VARCHAR" // the log's text, which the view casts
+		}
+		partitions = "hive_partitioning = true, hive_types_autocast = false, hive_types = {" + strings.Join(types, ", ") + "}"
+	}
+	return fmt.Sprintf("SELECT %s FROM read_parquet(getvariable('%s'), union_by_name = %t, %s)", strings.Join(items, ", "), variable, !o.sameColumns(), partitions)
+}
