@@ -90,8 +90,8 @@ func (g *generator) append(b array.Builder, t arrow.DataType, nullable bool) {
 	case *array.MapBuilder:
 		b.Append(true)
 		m := t.(*arrow.MapType)
-		for range g.r.IntN(4) {
-			g.append(b.KeyBuilder(), m.KeyType(), false)
+		for i := range g.r.IntN(4) {
+			g.key(b.KeyBuilder(), i)
 			g.append(b.ItemBuilder(), m.ItemType(), m.ItemField().Nullable)
 		}
 	case *array.ListBuilder:
@@ -102,6 +102,21 @@ func (g *generator) append(b array.Builder, t arrow.DataType, nullable bool) {
 		}
 	default:
 		g.scalar(b, t)
+	}
+}
+
+// key appends a key that differs from the others of its map, by the position in it.
+func (g *generator) key(b array.Builder, position int) {
+	n := g.number()&^3 | int64(position)
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		b.Append(fmt.Sprintf("%s/%d", g.text(n), position))
+	case *array.Int32Builder:
+		b.Append(int32(n))
+	case *array.Int64Builder:
+		b.Append(n)
+	default:
+		panic(fmt.Sprintf("parquettest: no keys of type %s", b.Type()))
 	}
 }
 
