@@ -1,17 +1,15 @@
 package lakehouse
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/objstore"
+	"microbatch/objstore/faultstore"
 	"microbatch/objstore/mem"
 	"microbatch/sinks"
 	"microbatch/sinks/sinktest"
@@ -21,35 +19,13 @@ import (
 
 // place is a table's place in memory, where answers can be lost.
 type place struct {
-	store  lossy
+	store  *faultstore.Store
 	format string
 	by     []string
 }
 
-// lossy is a store that loses the answer of one put of a log entry.
-type lossy struct {
-	*mem.Store
-	lose *atomic.Int32 // 1: the next put lands, but its answer is lost; 2: it does not land
-}
-
-func (l lossy) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	how := int32(0)
-	if strings.HasSuffix(key, ".json") {
-		how = l.lose.Swap(0)
-	}
-	if how != 2 {
-		if err := l.Store.PutIfAbsent(ctx, key, data); err != nil {
-			return err
-		}
-	}
-	if how != 0 {
-		return fmt.Errorf("put %s: %w", key, objstore.ErrUncertain)
-	}
-	return nil
-}
-
 func newPlace(format string, by ...string) place {
-	return place{store: lossy{mem.New(), new(atomic.Int32)}, format: format, by: by}
+	return place{store: faultstore.New(mem.New()), format: format, by: by}
 }
 
 func (p place) open(t *testing.T, change ...func(*Config)) *Sink {
@@ -111,7 +87,11 @@ func (p place) harness() sinktest.Harness {
 		Rows:  p.rows,
 		State: func(t *testing.T) string { return strings.Join(p.keys(t, ""), "\n") },
 		LoseAnswer: func(t *testing.T, landed bool) {
-			p.store.lose.Store(map[bool]int32{true: 1, false: 2}[landed])
+			rule := faultstore.Rule{Op: "putifabsent", Prefix: translog.Format(p.format).Dir(), Nth: 1, Kind: faultstore.Fail, Err: objstore.ErrUncertain}
+			if landed {
+				rule.Kind = faultstore.Lose
+			}
+			p.store.Inject(rule)
 		},
 	}
 }

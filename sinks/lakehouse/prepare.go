@@ -53,7 +53,7 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 		Schema: merged, Rows: b.Schema, PartitionBy: snap.PartitionBy(),
 		Parquet: s.parquet, TargetBytes: s.cfg.TargetFileBytes, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Now: s.cfg.Now,
 	})
-	if err = s.pull(ctx, b, p.stage); err == nil {
+	if err = s.pull(ctx, b, t, p); err == nil {
 		p.adds, err = p.stage.Finish(ctx)
 	}
 	if err != nil {
@@ -77,10 +77,11 @@ func (s *Sink) evolve(snap *table.Snapshot) (*arrow.Schema, *action.Metadata, er
 	return merged, &metadata, nil
 }
 
-// pull writes all parts, several at once.
-func (s *Sink) pull(ctx context.Context, b *batch.Batch, stage *datafile.Stage) error {
+// pull writes all parts, several at once. Meanwhile it makes sure that the table is still there.
+func (s *Sink) pull(ctx context.Context, b *batch.Batch, t *table.Table, p *pending) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.cfg.Parallel)
+	group.SetLimit(s.cfg.Parallel + 1)
+	group.Go(func() error { return t.Log().Stands(ctx, p.snap.State()) })
 	for _, part := range b.Parts {
 		group.Go(func() error {
 			for chunk, err := range part.Chunks(ctx) {
@@ -88,7 +89,7 @@ func (s *Sink) pull(ctx context.Context, b *batch.Batch, stage *datafile.Stage) 
 					return err
 				}
 				if chunk.Record != nil {
-					err = stage.Write(ctx, chunk.Record)
+					err = p.stage.Write(ctx, chunk.Record)
 				}
 				chunk.Release()
 				if err != nil {

@@ -116,24 +116,20 @@ func (p *put) try(ctx context.Context, s *State) (next *State, done bool, err er
 	return nil, false, fmt.Errorf("put %s: %w", key, err)
 }
 
-// landed is the state after our entry, if it is part of the log (T4).
+// landed is the state after our entry, if the entry is part of the log (T4).
 func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 	v := s.Version + 1
 	if v > 0 {
-		var ok bool
-		err := retry.Do(ctx, retry.Policy{Budget: 15 * time.Second}, func(error) bool { return true }, func(ctx context.Context) (err error) {
-			ok, err = p.log.present(ctx, v-1)
-			return err
-		})
 		key := p.log.store.URL() + "/" + p.log.format.CommitKey(v)
-		if err != nil {
+		coded := func(err error) bool { _, ok := errors.AsType[*errcode.Error](err); return ok }
+		err := retry.Do(ctx, retry.Policy{Budget: 15 * time.Second}, func(err error) bool { return !coded(err) }, func(ctx context.Context) error {
+			return p.log.follows(ctx, s, key)
+		})
+		if err != nil && !coded(err) {
 			return nil, false, errcode.TableUncertain.Wrap(err, key, "the entry is in place, but version %d could not be looked at", v-1)
 		}
-		if !ok {
-			if err := p.log.sameTable(ctx, s); err != nil {
-				return nil, false, err
-			}
-			return nil, false, errcode.TableHole.New(key, "version %d is gone", v-1)
+		if err != nil {
+			return nil, false, err
 		}
 	}
 	next := s.apply(v, p.entry.actions, int64(len(p.entry.data)))
@@ -141,9 +137,31 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 	return next, true, nil
 }
 
+// follows makes sure that the entry at a key, which was put after a state, follows what the state was read from.
+func (l *Log) follows(ctx context.Context, s *State, key string) error {
+	actions, _, err := l.Read(ctx, s.Version)
+	if err == nil {
+		return l.sameTip(ctx, s, actions)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	found, err := l.list(ctx, s.Version, s.Version)
+	if err != nil {
+		return err
+	}
+	if len(found.checkpoints) > 0 { // the checkpoint is all that clean-up by another program left of it
+		return nil
+	}
+	if err := l.sameTable(ctx, s); err != nil {
+		return err
+	}
+	return errcode.TableHole.New(key, "version %d is gone", s.Version)
+}
+
 // rebase reads the versions after s that others have put, until the newest. done: one of them is ours.
 func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
-	if err := p.log.sameLog(ctx, s); err != nil {
+	if err := p.log.Stands(ctx, s); err != nil {
 		return s, false, err
 	}
 	for {
@@ -173,19 +191,24 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 	}
 }
 
-// sameLog makes sure that the newest entry of a state still stands: else the entries after it belong to another log.
-func (l *Log) sameLog(ctx context.Context, s *State) error {
+// Stands makes sure that the newest entry of a state is still what it was: else the log is another one (errcode.TableReplaced, TableLog).
+func (l *Log) Stands(ctx context.Context, s *State) error {
 	if s.tip == "" {
 		return nil
 	}
 	actions, _, err := l.Read(ctx, s.Version)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return l.sameTable(ctx, s) // cleaned up, or gone with the table
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
-	if info := commitInfo(actions); info != nil && info.TxnID == s.tip {
+	return l.sameTip(ctx, s, actions)
+}
+
+// sameTip compares the entry that stands at a state's version with the one the state was read from.
+func (l *Log) sameTip(ctx context.Context, s *State, actions []action.Action) error {
+	if info := commitInfo(actions); s.tip == "" || info != nil && info.TxnID == s.tip {
 		return nil
 	}
 	if err := l.sameTable(ctx, s); err != nil {

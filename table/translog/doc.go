@@ -14,8 +14,8 @@
 //	(T1) The put of <v>.json is the commit. It is tried at the version after the newest that was seen; a taken slot is never overwritten.
 //	(T2) Before a commit is built on an entry that this process did not write, the entry is made durable (Store.Sync).
 //	(T3) Whose entry stands at a version is decided by commitInfo.txnId, never by equal bytes.
-//	(T4) After the put of v, version v-1 still exists, as a commit or as a checkpoint. If not, the log had been cleaned while this process slept, v
-//	     landed in the hole and no reader sees it.
+//	(T4) After the put of v, version v-1 still is what it was, as a commit or as a checkpoint. If it is gone, the log had been cleaned while this
+//	     process slept, v landed in the hole and no reader sees it; if it is another, so is the table.
 //	(T5) Nothing is deleted that a checkpoint does not cover, and nothing younger than 48 hours; always from the oldest on.
 //	(T6) To append, no list of files is ever read.
 package translog

@@ -39,7 +39,7 @@ func (l *Log) Advance(ctx context.Context, s *State) (*State, error) {
 
 // Refresh is Advance for a state that may be old: it first makes sure that the log is still the one that the state was read from.
 func (l *Log) Refresh(ctx context.Context, s *State) (*State, error) {
-	if err := l.sameLog(ctx, s); err != nil {
+	if err := l.Stands(ctx, s); err != nil {
 		return nil, err
 	}
 	return l.Advance(ctx, s)
@@ -162,22 +162,6 @@ func (l *Log) replayFrom(ctx context.Context, base *checkpoint, found *listing, 
 		return nil, errcode.TableLog.New(l.store.URL()+"/"+l.format.Dir(), "no protocol or metaData up to version %d", s.Version)
 	}
 	return s, nil
-}
-
-// present reports whether version v can be read from the log: as a commit, or as a checkpoint of exactly that version.
-func (l *Log) present(ctx context.Context, v int64) (bool, error) {
-	_, err := l.store.Stat(ctx, l.format.CommitKey(v))
-	if err == nil {
-		return true, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("stat %s: %w", l.format.CommitKey(v), err)
-	}
-	found, err := l.list(ctx, v, v)
-	if err != nil {
-		return false, err
-	}
-	return len(found.checkpoints) > 0, nil
 }
 
 // commitInfo is the entry's own description, nil if it has none.
