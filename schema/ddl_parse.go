@@ -67,7 +67,7 @@ func (p *ddlParser) fields(endKind tokenKind, end string, depth int) ([]arrow.Fi
 			return nil, err
 		}
 		if i := find(out, f.Name); i >= 0 {
-			return nil, ddlError(p.text, at, "column %s is there twice (names differ by more than case)", out[i].Name)
+			return nil, ddlError(p.text, at, "column %s is there twice (names are compared without regard to case)", out[i].Name)
 		}
 		out = append(out, f)
 		t := p.next()

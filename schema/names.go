@@ -26,7 +26,7 @@ func checkNames(fields []arrow.Field, path string) []error {
 			errs = append(errs, fmt.Errorf("column %q: a name cannot contain %q; rename it in a select or in the schema", at, f.Name[k]))
 		}
 		if first := find(fields, f.Name); first < i {
-			errs = append(errs, fmt.Errorf("column %s: the name is taken by %s (names differ by more than case)", at, fields[first].Name))
+			errs = append(errs, fmt.Errorf("column %s: the name is taken by %s (names are compared without regard to case)", at, fields[first].Name))
 		}
 		errs = append(errs, checkNames(children(f.Type), at)...)
 	}
