@@ -8,7 +8,7 @@ var (
 	FileGone = Code{ID: "MB2102", Title: "an input file that a batch needs is gone", Class: Data,
 		Safe: "Nothing of the batch that holds the file was committed by this run; the table is as it was.",
 		Next: "Put the file back under the same name, with its modification time, and start again."}
-	FileDamaged = Code{ID: "MB2103", Title: "a compressed input file is damaged", Class: Data,
+	ArchiveDamaged = Code{ID: "MB2103", Title: "a compressed input file is damaged", Class: Data,
 		Safe: "Nothing of the batch that holds the file was committed; the table is as it was.",
 		Next: "Replace the file by a sound one of the same name and size, or recover what can be read of it by hand."}
 	FileBomb = Code{ID: "MB2104", Title: "a compressed input file grows beyond the allowed ratio", Class: Data,
@@ -44,4 +44,4 @@ var (
 )
 
 // filesCodes are MB21xx: files and generated sources.
-var filesCodes = []Code{FileChanged, FileGone, FileDamaged, FileBomb, SeenLogBehind, SeenLogDamaged, NoSample, OffsetForeign, FileUnreadable, PinDamaged, ListingFailed, SeenLogForeign, SchemaRaced}
+var filesCodes = []Code{FileChanged, FileGone, ArchiveDamaged, FileBomb, SeenLogBehind, SeenLogDamaged, NoSample, OffsetForeign, FileUnreadable, PinDamaged, ListingFailed, SeenLogForeign, SchemaRaced}

@@ -81,5 +81,5 @@ func (i *inflater) explain(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // an empty or cut header
 	}
-	return errcode.FileDamaged.Wrap(err, i.name, "")
+	return errcode.ArchiveDamaged.Wrap(err, i.name, "")
 }

@@ -225,7 +225,7 @@ func TestDamagedCompressedFilesAreNamed(t *testing.T) {
 		r := newRig(t)
 		r.writeText(name, content)
 		s := r.start()
-		if _, err := r.tryRead(s, "", r.plan(s, "", sources.Limit{}), 1); !errcode.Has(err, errcode.FileDamaged) || !strings.Contains(err.Error(), name) {
+		if _, err := r.tryRead(s, "", r.plan(s, "", sources.Limit{}), 1); !errcode.Has(err, errcode.ArchiveDamaged) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
