@@ -229,7 +229,7 @@ func (c *Column) take() arrow.ArrayData {
 		buffers = append(buffers, c.takeFixed())
 	}
 	if c.kind == String || c.kind == Binary {
-		c.hintData = c.used
+		c.hintData = max(c.used, c.hintData/2)
 		buffers = append(buffers, takeBuffer(c.alloc, c.dataBuf, c.used))
 	}
 	var kids []arrow.ArrayData
@@ -245,7 +245,7 @@ func (c *Column) take() arrow.ArrayData {
 	for _, kid := range kids {
 		kid.Release()
 	}
-	c.hintRows = c.n
+	c.hintRows = max(c.n, c.hintRows/2) // the last record of a unit is a short one
 	c.forget()
 	return data
 }

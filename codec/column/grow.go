@@ -12,7 +12,7 @@ const (
 func (c *Column) grow() {
 	rows := max(minRows, 2*c.cap)
 	if c.cap == 0 {
-		rows = max(minRows, c.hintRows)
+		rows = max(minRows, c.hintRows+c.hintRows/16)
 	}
 	c.allocFixed(rows)
 	c.cap = rows

@@ -109,10 +109,11 @@ func BenchmarkFile(b *testing.B) {
 	}
 	b.SetBytes(file.Size)
 	b.ReportAllocs()
+	schema := eventSchema()
 	var seen int64
 	for b.Loop() {
 		for _, u := range units {
-			for chunk, err := range format.Decode(b.Context(), file, u, eventSchema(), memory.DefaultAllocator, &seen) {
+			for chunk, err := range format.Decode(b.Context(), file, u, schema, memory.DefaultAllocator, &seen) {
 				if err != nil {
 					b.Fatal(err)
 				}

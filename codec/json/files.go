@@ -18,13 +18,13 @@ import (
 	"microbatch/internal/errcode"
 )
 
-// maxPooled is how large a read buffer may be to be kept for the next unit.
-const maxPooled = 4 << 20
+// maxKept is how large a read buffer may be to be kept for the next unit.
+const maxKept = 4 << 20
 
 // Files is NDJSON, one object a line; it implements codec.Files. It may be used by many goroutines.
 type Files struct {
 	Format
-	buffers sync.Pool // of *[]byte, for reading
+	kept sync.Pool // of *workspace
 }
 
 var _ codec.Files = (*Files)(nil)
@@ -40,27 +40,48 @@ func (f *Files) Units(_ context.Context, file codec.File, target int64) ([]codec
 // Decode reads the lines that begin in the unit.
 func (f *Files) Decode(ctx context.Context, file codec.File, unit codec.Unit, schema *arrow.Schema, alloc memory.Allocator, seen *int64) batch.Stream {
 	return func(yield func(batch.Chunk, error) bool) {
-		r, err := f.newRows(schema, alloc, blanksInLine)
+		w, err := f.workspace(schema, alloc)
 		if err != nil {
 			yield(batch.Chunk{}, err)
 			return
 		}
-		defer r.columns.Release()
-		buf, _ := f.buffers.Get().(*[]byte)
-		if buf == nil {
-			buf = new([]byte)
-		}
-		in := textfile.NewReader(file, unit, *buf)
+		in := textfile.NewReader(file, unit, w.buf)
+		d := fileDecoder{rows: w.rows, name: file.Name, seen: seen, yield: yield}
 		defer func() {
-			if *buf = in.Buffer(); len(*buf) <= maxPooled {
-				f.buffers.Put(buf)
+			w.rows.reset()
+			if w.buf = in.Buffer(); len(w.buf) <= maxKept {
+				f.kept.Put(w)
 			}
 		}()
-		d := fileDecoder{rows: r, name: file.Name, seen: seen, yield: yield}
 		if err := d.run(ctx, in); err != nil && !errors.Is(err, errLeft) {
 			yield(batch.Chunk{}, err)
 		}
 	}
+}
+
+// workspace is what one unit leaves to the next: a read buffer, and columns and parser with what they have learned. It holds no Arrow memory.
+type workspace struct {
+	schema *arrow.Schema
+	alloc  memory.Allocator
+	rows   *rows
+	buf    []byte
+}
+
+// workspace takes one that was left, or makes one.
+func (f *Files) workspace(schema *arrow.Schema, alloc memory.Allocator) (*workspace, error) {
+	w, _ := f.kept.Get().(*workspace)
+	if w == nil {
+		w = new(workspace)
+	}
+	if w.schema == schema && w.alloc == alloc {
+		return w, nil
+	}
+	r, err := f.newRows(schema, alloc, blanksInLine)
+	if err != nil {
+		return nil, err
+	}
+	w.schema, w.alloc, w.rows = schema, alloc, r
+	return w, nil
 }
 
 // errLeft says that the receiver of the stream has left.

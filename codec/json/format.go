@@ -105,5 +105,11 @@ func (r *rows) flush() arrow.RecordBatch {
 	return record
 }
 
+// reset drops all rows and frees their memory; what was learned stays.
+func (r *rows) reset() {
+	r.columns.Release()
+	r.n, r.bytes, r.buf = 0, 0, nil
+}
+
 // size is about how much memory the rows take.
 func (r *rows) size() int64 { return r.bytes + int64(r.n)*r.columns.RowBytes() }
