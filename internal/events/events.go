@@ -21,7 +21,7 @@ func Append(dst []byte, n int64) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = strconv.AppendInt(dst, n, 10)
 	dst = append(dst, `,"ts":"`...)
-	dst = start.Add(time.Duration(n) * 37 * time.Millisecond).AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+	dst = start.Add(time.Duration(n)*37*time.Millisecond).AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	dst = append(dst, `","user_id":`...)
 	dst = strconv.AppendInt(dst, 100_000+int64(h%900_000), 10)
 	dst = append(dst, `,"event":"`...)
