@@ -4,13 +4,13 @@ package errcode
 var (
 	FileChanged = Code{ID: "MB2101", Title: "an input file changed after it was planned", Class: Data,
 		Safe: "Nothing of the batch that holds the file was committed by this run; the table is as it was.",
-		Next: "Put the file back as it was (same bytes, same modification time) and start again. Never write into a file below the source's path: write elsewhere and rename, or set `settle`."}
+		Next: "Put the file back as it was (same bytes, same modification time) and start again. Never write into a file below the source's path: write elsewhere and rename, or set `settle`. To go on without the file delete it and set `on_data_loss: skip`."}
 	FileGone = Code{ID: "MB2102", Title: "an input file that a batch needs is gone", Class: Data,
 		Safe: "Nothing of the batch that holds the file was committed by this run; the table is as it was.",
-		Next: "Put the file back under the same name, with its modification time, and start again."}
+		Next: "Put the file back under the same name, with its modification time, and start again; or set `on_data_loss: skip` to go on without it."}
 	ArchiveDamaged = Code{ID: "MB2103", Title: "a compressed input file is damaged", Class: Data,
 		Safe: "Nothing of the batch that holds the file was committed; the table is as it was.",
-		Next: "Replace the file by a sound one of the same name and size, or recover what can be read of it by hand."}
+		Next: "To go on without the file delete it and set `on_data_loss: skip`; what can be saved of it goes into a new file."}
 	FileBomb = Code{ID: "MB2104", Title: "a compressed input file grows beyond the allowed ratio", Class: Data,
 		Safe: "Reading stopped at the limit; nothing of the batch was committed.",
 		Next: "If the file is genuine, raise `max_inflation` of the source and start again."}

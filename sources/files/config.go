@@ -28,6 +28,9 @@ type Config struct {
 	// SettleAge leaves a file alone until it has not been modified for this long. 0: files are taken as they are found, so they must
 	// be written elsewhere and renamed into place. A run that stops when it has caught up takes young files too.
 	SettleAge time.Duration
+	// SkipMissing goes on without a file that a batch needs and that is gone, with a notice; otherwise that is an error. It is the way out for a file
+	// that was changed or is damaged, too: delete it.
+	SkipMissing bool
 	// MaxInflation is how many times its stored size a compressed file may grow, beyond the first 64 MiB. 0 is 200.
 	MaxInflation int64
 

@@ -102,7 +102,7 @@ func (in *input) checkEnd(ctx context.Context) error {
 func changedError(name string, planned file, how string) error {
 	return errcode.FileChanged.New(name, "%s", how).Advise(
 		"The batch holds this file as it was: %d bytes, modified at %s. If only data was added, move what is behind byte %d to a file of its own, cut this one there, and set its time with `touch -d %s`; "+
-			"then start again. Write files elsewhere and rename them into place, or set `settle`.",
+			"then start again. Write files elsewhere and rename them into place, or set `settle`. To go on without this file delete it and set `on_data_loss: skip`.",
 		planned.size, moment(planned.modified), planned.size, moment(planned.modified))
 }
 

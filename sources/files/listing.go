@@ -153,7 +153,7 @@ func (s *Source) complete(ctx context.Context, planned []file) ([]file, error) {
 		}
 		g.Go(func() error {
 			info, err := s.config.Store.Stat(ctx, f.key)
-			if err != nil {
+			if err != nil && !(errors.Is(err, fs.ErrNotExist) && s.config.SkipMissing) {
 				return s.fileError(f, err)
 			}
 			complete[i].size = info.Size

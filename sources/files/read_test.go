@@ -149,6 +149,24 @@ func TestAFileThatIsGoneIsAnErrorUntilItIsBack(t *testing.T) {
 	}
 }
 
+func TestAMissingFileCanBeLeftOut(t *testing.T) {
+	r := newRig(t)
+	r.config.SkipMissing = true
+	r.write("a", 3)
+	r.write("b", 1)
+	s := r.start()
+	to := r.plan(s, "", sources.Limit{})
+	must0(t, os.Remove(filepath.Join(r.dir, "a")))
+	for _, want := range []int{1, 2} {
+		if rows := r.read(s, "", to, want); !slices.Equal(rows, linesOf(1, "b")) {
+			t.Error(rows)
+		}
+	}
+	if len(r.notices) != 2 || !strings.Contains(r.notices[0], r.dir+"/a is gone") {
+		t.Error(r.notices)
+	}
+}
+
 func TestAFileThatGrowsAfterItWasReadIsNoticedOnce(t *testing.T) {
 	r := newRig(t)
 	r.write("a", 3)

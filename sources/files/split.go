@@ -48,7 +48,7 @@ func (p *split) next(ctx context.Context, yield func(batch.Chunk, error) bool) (
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	t, ok, err := p.work.take(ctx)
+	t, ok, err := p.work.take(ctx, p)
 	if err != nil || !ok {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"microbatch/codec"
+	"microbatch/internal/errcode"
 	"microbatch/internal/invariant"
 	"microbatch/sources"
 )
@@ -67,8 +68,8 @@ func (w *work) splits(want int) []sources.Split {
 	return splits
 }
 
-// take is the next unit; ok is false if there is none left. The input of the task is open for its reader, who calls finish or drop.
-func (w *work) take(ctx context.Context) (t task, ok bool, err error) {
+// take is the next unit for split p; ok is false if there is none left. The input of the task is open for its reader, who calls finish or drop.
+func (w *work) take(ctx context.Context, p *split) (t task, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -76,7 +77,7 @@ func (w *work) take(ctx context.Context) (t task, ok bool, err error) {
 		case len(w.ready) > 0:
 			return w.give(ctx)
 		case w.next < len(w.inputs):
-			if err := w.openNext(ctx); err != nil {
+			if err := w.openNext(ctx, p); err != nil {
 				return task{}, false, err
 			}
 		case w.opening > 0:
@@ -102,8 +103,8 @@ func (w *work) give(ctx context.Context) (t task, ok bool, err error) {
 	return t, true, err
 }
 
-// openNext opens the next file and makes it ready; the lock is released meanwhile.
-func (w *work) openNext(ctx context.Context) error {
+// openNext opens the next file and makes it ready, or leaves out a missing one; the lock is released meanwhile.
+func (w *work) openNext(ctx context.Context, p *split) error {
 	i := w.next
 	in := w.inputs[i]
 	w.next++
@@ -119,6 +120,11 @@ func (w *work) openNext(ctx context.Context) error {
 	w.mu.Lock()
 	w.opening--
 	w.changed.Broadcast()
+	if errcode.Has(err, errcode.FileGone) && w.source.config.SkipMissing {
+		w.source.config.Notice(in.name + " is gone and is left out")
+		p.covered[i] = in.file.size
+		return nil
+	}
 	if err != nil {
 		return err
 	}
