@@ -24,7 +24,7 @@ func TestAForeignProducersRecordsAreReadAndAForeignReaderSeesTheSame(t *testing.
 	if d := cmp.Diff(numbers(0, 300), readAll(k, k.open(k.config("orders")), "", 70)); d != "" {
 		t.Error(d)
 	}
-	r := segmentio.NewReader(segmentio.ReaderConfig{Brokers: k.ListenAddrs(), Topic: "orders", Partition: 0})
+	r := segmentio.NewReader(segmentio.ReaderConfig{Brokers: k.ListenAddrs(), Topic: "orders", Partition: 0, MaxWait: 50 * time.Millisecond})
 	defer r.Close()
 	for i := range 300 {
 		m, err := r.ReadMessage(t.Context())

@@ -27,6 +27,7 @@ import (
 type kit struct {
 	*testing.T
 	*kfake.Cluster
+	addrs  []string
 	client *kgo.Client
 	admin  *kadm.Client
 	alloc  *memory.CheckedAllocator
@@ -44,6 +45,7 @@ func newKit(t *testing.T, opts ...kfake.Opt) *kit {
 	}
 	t.Cleanup(c.Close)
 	k := &kit{T: t, Cluster: c, alloc: memory.NewCheckedAllocator(memory.DefaultAllocator), own: mem.New()}
+	k.addrs = c.ListenAddrs()
 	k.client = k.newClient()
 	k.admin = kadm.NewClient(k.client)
 	t.Cleanup(func() { k.alloc.AssertSize(t, 0) })
@@ -52,7 +54,7 @@ func newKit(t *testing.T, opts ...kfake.Opt) *kit {
 
 func (k *kit) newClient(opts ...kgo.Opt) *kgo.Client {
 	k.Helper()
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(k.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics()}, opts...)...)
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(k.addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics()}, opts...)...)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -118,7 +120,7 @@ var rowSchema = func() *arrow.Schema {
 
 func (k *kit) config(topics ...string) Config {
 	return Config{
-		Brokers: k.ListenAddrs(), Topics: topics, Format: json.New(json.Options{}), Schema: rowSchema, Alloc: k.alloc, RetryFor: 5 * time.Second,
+		Brokers: k.addrs, Topics: topics, Format: json.New(json.Options{}), Schema: rowSchema, Alloc: k.alloc, RetryFor: 5 * time.Second,
 		Notice: func(n string) {
 			k.mu.Lock()
 			defer k.mu.Unlock()

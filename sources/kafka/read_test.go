@@ -178,14 +178,16 @@ func TestADecompressionBombIsRefusedAndNoOffsetAdvances(t *testing.T) {
 		k := newKit(t)
 		k.topic("orders", 1, "max.message.bytes", "20000000")
 		cl := k.newClient(kgo.ProducerBatchMaxBytes(16<<20), kgo.ProducerBatchCompression(codec))
-		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: bytes.Repeat([]byte(" "), 4<<20)}).FirstErr(); err != nil {
-			t.Fatal(err)
+		for _, value := range [][]byte{row(0), bytes.Repeat([]byte(" "), 4<<20)} {
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: value}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		config := k.config("orders")
 		config.MaxDecompressed = 1 << 20
 		s := k.open(config)
 		_, err := k.tryRead(t.Context(), s, "", k.plan(s, "", 0))
-		if !errcode.Has(err, errcode.KafkaBatchTooLarge) || !contains(err, "orders-0-0") {
+		if !errcode.Has(err, errcode.KafkaBatchTooLarge) || !contains(err, "orders-0-1") {
 			t.Errorf("%v: %v", codec, err)
 		}
 	}

@@ -121,7 +121,7 @@ func newTLSKit(t *testing.T, pair tls.Certificate) *kit {
 	}
 	t.Cleanup(c.Close)
 	k := newKit(t)
-	k.Cluster = c
+	k.Cluster, k.addrs = c, c.ListenAddrs()
 	return k
 }
 

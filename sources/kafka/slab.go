@@ -72,10 +72,25 @@ func (s *Source) parse(sl *slab, arena *arena) ([]*kgo.Record, error) {
 	}
 	decoded := 0
 	found, next := kgo.ProcessFetchPartition(o, sl.answer, s.unpack, func(m kgo.FetchBatchMetrics) { decoded += m.NumRecords })
+	if found.Err == nil && next < sl.batches.next {
+		found.Err = s.reason(sl, o, next) // the library keeps silent about a batch that does not decompress, behind others that do
+	}
 	if err := sl.verify(found.Err, next, decoded); err != nil {
 		return nil, err
 	}
 	return sl.within(found.Records), nil
+}
+
+// reason is why the batch at an offset does not decode.
+func (s *Source) reason(sl *slab, o kgo.ProcessFetchPartitionOpts, at int64) error {
+	if sl.batches.records < 0 {
+		return nil
+	}
+	rest := *sl.answer
+	_, rest.RecordBatches = splitAt(sl.answer.RecordBatches, at)
+	o.Offset = at
+	found, _ := kgo.ProcessFetchPartition(o, &rest, s.unpack, nil)
+	return found.Err
 }
 
 // verify compares what was decoded with what the headers promised: a record that does not decode must not be skipped (K3).
