@@ -57,8 +57,8 @@ func (s *Session) addEmpty(ctx context.Context, o *opened) error {
 // reach is where DuckDB finds the table's root, or why it does not.
 func (s *Session) reach(ctx context.Context, o *opened) (string, error) {
 	place := o.store.URL()
-	if !strings.Contains(place, "://") {
-		return filepath.Abs(place)
+	if filepath.IsAbs(place) {
+		return place, nil
 	}
 	u, err := url.Parse(place)
 	switch {
@@ -121,8 +121,8 @@ func (o *opened) paths(root string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !inDirectories(key, o.partitionBy, add.PartitionValues) {
-			return nil, fmt.Errorf("the partition values of %s stand in the log alone", key)
+		if err := inDirectories(key, o.partitionBy, add.PartitionValues); err != nil {
+			return nil, err
 		}
 		if paths[i] = root + key; strings.ContainsAny(paths[i], "*?[") {
 			return nil, fmt.Errorf("DuckDB would take %s for a pattern", key)
@@ -133,33 +133,31 @@ func (o *opened) paths(root string) ([]string, error) {
 
 const nullDirectory = "__HIVE_DEFAULT_PARTITION__"
 
-// inDirectories reports whether the directories of a key say exactly what the log says of its partition values.
-func inDirectories(key string, partitionBy []string, values map[string]*string) bool {
+// inDirectories is nil if DuckDB finds in the directories of a key exactly what the log says of its partition values.
+func inDirectories(key string, partitionBy []string, values map[string]*string) error {
 	parts := strings.Split(key, "/")
 	parts = parts[:len(parts)-1]
-	if len(parts) != len(partitionBy) {
-		return false
-	}
-	for i, column := range partitionBy {
+	same := len(parts) == len(partitionBy)
+	for i := 0; same && i < len(parts); i++ {
 		name, escaped, ok := strings.Cut(parts[i], "=")
-		if !ok || name != column {
-			return false
-		}
-		value, known := values[column]
-		if !known {
-			return false
-		}
-		if value == nil || *value == "" {
-			if escaped != nullDirectory {
-				return false
-			}
-			continue
-		}
-		if text, err := url.PathUnescape(escaped); err != nil || text != *value || text == nullDirectory {
-			return false
+		value, known := values[partitionBy[i]]
+		same = ok && known && name == partitionBy[i] && directorySays(escaped, value)
+		if same && value != nil && strings.EqualFold(*value, "NULL") {
+			return fmt.Errorf("DuckDB would take %s for null", parts[i])
 		}
 	}
-	return true
+	if !same {
+		return fmt.Errorf("the partition values of %s stand in the log alone", key)
+	}
+	return nil
+}
+
+func directorySays(escaped string, value *string) bool {
+	if value == nil || *value == "" {
+		return escaped == nullDirectory
+	}
+	text, err := url.PathUnescape(escaped)
+	return err == nil && text == *value && text != nullDirectory
 }
 
 // setList puts texts into a variable of the connection: as a literal, a hundred thousand would take the parser long.
