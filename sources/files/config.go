@@ -35,7 +35,7 @@ type Config struct {
 	MaxInflation int64
 
 	Alloc  memory.Allocator // nil: Go's heap
-	Notice func(string)     // takes what a person should know and is no error; nil: dropped
+	Notice func(string)     // takes what a person should know and is no error; any goroutine may call it; nil: dropped
 	Now    func() time.Time // nil: time.Now
 }
 
