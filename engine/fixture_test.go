@@ -58,7 +58,10 @@ func (s *numbers) Plan(_ context.Context, from ident.Offset, limit sources.Limit
 		s.planErr = s.planErr[1:]
 		return sources.Planned{}, err
 	}
-	at, total := number(from), s.total
+	at, total := number(from), s.end
+	if !s.frozen {
+		total = s.total
+	}
 	to := total
 	if limit.Rows > 0 {
 		to = min(to, at+limit.Rows)

@@ -49,7 +49,7 @@ func (d *driver) sweep(ctx context.Context) error {
 		return nil
 	}
 	intent := d.intentOf(cur.entry, cur.ranges)
-	for _, s := range []sinks.Sink{d.q.Rejected, d.q.Sink} {
+	for _, s := range d.sinks() {
 		if sweeper, ok := s.(sinks.Sweeper); ok {
 			if err := sweeper.Sweep(ctx, intent); err != nil {
 				return fmt.Errorf("sweep batch %d: %w", intent.ID, err)

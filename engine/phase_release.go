@@ -43,7 +43,7 @@ func (d *driver) purge(ctx context.Context, id ident.BatchID) error {
 
 // maintain gives the sinks time for what is due. Only an error whose class says so stops the query.
 func (d *driver) maintain(ctx context.Context) error {
-	for _, s := range []sinks.Sink{d.q.Rejected, d.q.Sink} {
+	for _, s := range d.sinks() {
 		m, ok := s.(sinks.Maintainer)
 		if !ok {
 			continue

@@ -38,6 +38,16 @@ func TestOnceRunsEverythingInBatchesAndStops(t *testing.T) {
 	}
 }
 
+func TestOnceStopsAtWhatWasThereAtTheStart(t *testing.T) {
+	w := newWorld(30)
+	q, src, _ := w.query()
+	q.Listener.Progress = func(Progress) { src.total += 1000 } // more arrives with every batch
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.checkRows(t, 30)
+}
+
 func TestARestartGoesOnWhereTheLastRunEnded(t *testing.T) {
 	w := newWorld(20)
 	for total := int64(20); total <= 60; total += 20 {

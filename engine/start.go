@@ -52,7 +52,23 @@ func (d *driver) start(ctx context.Context) error {
 	if d.info.ID, err = d.checkpoint.CreateQueryID(ctx, id); err != nil {
 		return err
 	}
-	return d.retrying(ctx, func() error { return d.takeOver(ctx, true) })
+	if err := d.retrying(ctx, func() error { return d.takeOver(ctx, true) }); err != nil {
+		return err
+	}
+	return d.freeze(ctx)
+}
+
+// freeze makes a run that stops when it has caught up stop at what is available now, however much arrives meanwhile.
+func (d *driver) freeze(ctx context.Context) error {
+	if !d.q.Trigger.Once {
+		return nil
+	}
+	for n, s := range d.q.Sources {
+		if err := d.retrying(ctx, func() error { return s.Freeze(ctx) }); err != nil {
+			return fmt.Errorf("freeze source %d: %w", n, err)
+		}
+	}
+	return nil
 }
 
 // open opens the sources, chains the schemas and lets the sinks check them.
