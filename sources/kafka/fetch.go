@@ -143,12 +143,20 @@ func (f *feed) settle(ctx context.Context, asked []question, resp *kmsg.FetchRes
 	}
 	// An answer without a byte, that was not throttled, says that nothing is there for any of its partitions: the limits on its size always let one batch through.
 	empty := bytes == 0 && resp.ThrottleMillis == 0
+	byName, names := map[partitionName]question{}, map[topicID]string{}
+	for _, q := range asked {
+		byName[q.tape.name], names[q.tape.id] = q, q.tape.name.topic
+	}
 	var errs []error
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
+		topic := t.Topic
+		if topic == "" { // from version 13 on an answer has only the topic's id
+			topic = names[t.TopicID]
+		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
-			q, ok := find(asked, t, p.Partition)
+			q, ok := byName[partitionName{topic, p.Partition}]
 			if !ok {
 				continue
 			}
@@ -162,16 +170,6 @@ func (f *feed) settle(ctx context.Context, asked []question, resp *kmsg.FetchRes
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// find is the question that a partition of an answer belongs to. From version 13 on an answer has only the topic's id.
-func find(asked []question, t *kmsg.FetchResponseTopic, partition int32) (question, bool) {
-	for _, q := range asked {
-		if q.tape.name.partition == partition && (t.Topic != "" && t.Topic == q.tape.name.topic || t.Topic == "" && q.tape.id == t.TopicID) {
-			return q, true
-		}
-	}
-	return question{}, false
 }
 
 // accept puts the batches of a partition on its tape.

@@ -18,6 +18,9 @@ const doubtfulTries = 4
 // guessedRecord is the size of a record before any was seen.
 const guessedRecord = 1 << 10
 
+// rememberedEnds is how many ranges may be open or planned ahead at once, and some more.
+const rememberedEnds = 4
+
 // survey is what there is to read.
 type survey struct {
 	cluster
@@ -110,13 +113,30 @@ func (v survey) plausible(start position) error {
 // checkEpochs asks where the epochs end in which the position was reached, if others reign now: an end before the position says that the log was
 // cut and has grown again, with other records (KIP-320).
 func (s *Source) checkEpochs(ctx context.Context, v survey, from ident.Offset, start position) error {
-	s.mu.Lock()
-	last := s.last
-	s.mu.Unlock()
-	if from == "" || last.offset != from {
+	epochs, known := s.epochsOf(from)
+	if !known {
 		return nil
 	}
-	return s.notCut(ctx, v.cluster, v.ends, start, last.epochs)
+	return s.notCut(ctx, v.cluster, v.ends, start, epochs)
+}
+
+// rememberEpochs keeps the leader epochs of a few ends: that of the range being read, and those read ahead.
+func (s *Source) rememberEpochs(to ident.Offset, epochs byPartition[int32]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = append(s.last, reached{to, epochs})
+	s.last = s.last[max(0, len(s.last)-rememberedEnds):]
+}
+
+func (s *Source) epochsOf(o ident.Offset) (byPartition[int32], bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.last {
+		if r.offset == o {
+			return r.epochs, true
+		}
+	}
+	return nil, false
 }
 
 func (s *Source) notCut(ctx context.Context, c cluster, ends byPartition[mark], at position, epochs byPartition[int32]) error {

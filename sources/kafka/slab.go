@@ -121,16 +121,14 @@ func (sl *slab) within(records []*kgo.Record) []*kgo.Record {
 	return records
 }
 
-// arena is memory for the records of one slab at a time. It is a pool that hands out pieces and wants none back: all are free at reset.
+// arena is memory for the records of one slab at a time. It is a pool that hands out pieces and wants none back: all are free at reset. The library sets
+// every field of the records that it decodes into a piece.
 type arena struct {
 	records []kgo.Record
 	used    int
 }
 
-func (a *arena) reset() {
-	clear(a.records[:a.used])
-	a.used = 0
-}
+func (a *arena) reset() { a.used = 0 }
 
 // GetRecords implements kgo.PoolRecords.
 func (a *arena) GetRecords(n int) []kgo.Record {

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"sync"
@@ -44,7 +43,7 @@ type Source struct {
 	ids      map[string]topicID // as first met
 	around   cluster            // as last seen
 	frozen   position           // nil: not frozen
-	last     reached            // of the last range read
+	last     []reached          // the ends of the last ranges opened
 	told     byPartition[span]  // lost ranges that a notice has named
 }
 
@@ -105,7 +104,9 @@ func (s *Source) Open(ctx context.Context, own objstore.Store) (err error) {
 	s.own = own
 	s.unpack = s.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the client's own, which is bounded by MaxDecompressed
 	if err := s.open(ctx); err != nil {
-		return errors.Join(err, s.Close())
+		s.client.Close() // Open may be called again
+		s.client = nil
+		return err
 	}
 	if s.config.GroupID != "" {
 		s.reports = newReports(s)

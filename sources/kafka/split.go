@@ -23,9 +23,10 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[stri
 	if err != nil {
 		return nil, err
 	}
-	r := &run{source: s, lanes: lanes}
+	r := &run{source: s, lanes: lanes, index: map[partitionName]int{}}
 	total := int64(0)
-	for _, l := range lanes {
+	for i, l := range lanes {
+		r.index[l.name] = i
 		total += l.to - l.from
 	}
 	if total > 0 {
@@ -83,9 +84,7 @@ func (s *Source) lanes(ctx context.Context, from, to ident.Offset, aux map[strin
 
 // same checks that the topics are those of the plan, and once for each range that their logs were not cut since.
 func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f facts) error {
-	s.mu.Lock()
-	around, last := s.around, s.last
-	s.mu.Unlock()
+	around := s.lastSeen()
 	for name := range stop.all {
 		if _, ok := around.leaders.get(name.topic, name.partition); ok {
 			continue
@@ -102,7 +101,7 @@ func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f fac
 			return recreated(topic, id, now)
 		}
 	}
-	if last.offset != to {
+	if _, fresh := s.epochsOf(to); !fresh {
 		reigns := byPartition[mark]{}
 		for name, l := range around.leaders.all {
 			reigns.set(name.topic, name.partition, mark{epoch: l.epoch})
@@ -111,9 +110,7 @@ func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f fac
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = reached{to, f.epochs}
+	s.rememberEpochs(to, f.epochs)
 	return nil
 }
 
@@ -142,6 +139,7 @@ func (s *Source) fillStarts(ctx context.Context, start, stop position, f facts) 
 type run struct {
 	source *Source
 	lanes  []lane
+	index  map[partitionName]int // into lanes
 
 	mu   sync.Mutex
 	feed *feed // nil: the range is empty
@@ -229,11 +227,7 @@ func (p *split) Records(ctx context.Context) batch.Stream {
 }
 
 func (p *split) cover(sl *slab, w *writer) {
-	for i, l := range p.run.lanes {
-		if l.name == sl.name {
-			p.covered[i] += sl.to - sl.from
-		}
-	}
+	p.covered[p.run.index[sl.name]] += sl.to - sl.from
 	p.rows = w.rows
 }
 

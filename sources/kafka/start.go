@@ -142,20 +142,29 @@ func (s *Source) Pin(ctx context.Context) error {
 		s.inferred = false
 	}
 	if s.pinned {
-		return nil
+		return s.own.Sync(ctx, initialKey) // whoever wrote it may have been killed before it was durable
 	}
 	err := s.own.PutIfAbsent(ctx, initialKey, append([]byte(initialHead), text(s.initial)...))
 	if errors.Is(err, fs.ErrExist) {
-		var data []byte
-		if data, err = s.own.Get(ctx, initialKey); err == nil {
-			s.initial, err = readInitial(data)
-		}
+		err = s.adoptInitial(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("kafka: pin the initial position: %w", err)
 	}
 	s.pinned = true
 	return nil
+}
+
+// adoptInitial takes the position that another driver has pinned meanwhile.
+func (s *Source) adoptInitial(ctx context.Context) error {
+	data, err := s.own.Get(ctx, initialKey)
+	if err != nil {
+		return err
+	}
+	if s.initial, err = readInitial(data); err != nil {
+		return err
+	}
+	return s.own.Sync(ctx, initialKey)
 }
 
 // pinnedSchema is the content of the schema file.

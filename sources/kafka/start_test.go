@@ -174,3 +174,47 @@ func TestConfigurationFaultsAreAllNamedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenMayBeCalledAgainAfterItFailed(t *testing.T) {
+	k := newKit(t)
+	config := k.config("orders")
+	s := k.new(config)
+	if err := s.Open(t.Context(), k.own); err == nil {
+		t.Fatal("there is no topic yet")
+	}
+	k.topic("orders", 1)
+	k.produce("orders", 0, 0, 10)
+	if err := s.Open(t.Context(), k.own); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readAll(k, s, "", 3)); n != 10 {
+		t.Errorf("%d rows", n)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestThousandsOfPartitionsArePlannedAndReadFairly(t *testing.T) {
+	k := newKit(t)
+	const partitions = 2000
+	k.topic("orders", partitions)
+	var records []*kgo.Record
+	for p := range int32(partitions) {
+		records = append(records, &kgo.Record{Topic: "orders", Partition: p, Value: row(int(p))})
+	}
+	if err := k.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	k.produce("orders", 7, 10_000, 12_000) // one is hotter
+	s := k.open(k.config("orders"))
+	p := k.plan(s, "", 1000)
+	if p.Rows < partitions || p.Rows > 3000 { // each of them gets its turn
+		t.Fatalf("%d rows planned", p.Rows)
+	}
+	if n := len(k.read(s, "", p)); int64(n) != p.Rows {
+		t.Errorf("%d rows of %d", n, p.Rows)
+	}
+}
