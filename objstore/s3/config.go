@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 	"golang.org/x/sync/semaphore"
 
 	"microbatch/internal/errcode"
@@ -90,6 +91,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
+		o.Logger = logging.Nop{} // what matters comes back as an error
 	})
 	s := &Store{client: client, bucket: c.Bucket, retryFor: c.RetryFor, parts: semaphore.NewWeighted(partsInFlight)}
 	if p := strings.Trim(c.Prefix, "/"); p != "" {

@@ -111,15 +111,32 @@ func isCredentials(err error) bool {
 	return strings.Contains(err.Error(), "get identity:") || strings.Contains(err.Error(), "retrieve credentials")
 }
 
-// retryable is for requests that may be repeated whatever has become of the first.
+// retryable is for requests that may be repeated whatever has become of the first. It is made anew for each request.
 func retryable(ctx context.Context) func(error) bool {
+	denied := 0
 	return func(err error) bool {
-		switch judge(ctx, err) {
-		case again, unsent, lost:
+		if isDenied(err) && denied < deniedTries {
+			denied++
 			return true
 		}
-		return false
+		return worthAnother(ctx, err)
 	}
+}
+
+func worthAnother(ctx context.Context, err error) bool {
+	switch judge(ctx, err) {
+	case again, unsent, lost:
+		return true
+	}
+	return false
+}
+
+// deniedTries is how often a denied request is tried again: MinIO denies a put that meets a delete of the same key, and new rights take a moment to spread.
+const deniedTries = 2
+
+func isDenied(err error) bool {
+	_, code := answer(err)
+	return code == "AccessDenied"
 }
 
 // explain gives an error its code and place. Its cause stays: fs.ErrExist, fs.ErrNotExist and objstore.ErrUncertain are found by errors.Is.

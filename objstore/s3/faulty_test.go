@@ -167,12 +167,18 @@ func completes(req *http.Request) bool {
 	return req.Method == http.MethodPost && req.URL.Query().Has("uploadId")
 }
 
+// How long a store tries: patient where success is wanted, hasty where it cannot come.
+const (
+	patient = time.Minute
+	hasty   = 400 * time.Millisecond
+)
+
 // behind is a store behind a network, and one beside it, on the same empty bucket.
-func behind(t *testing.T) (*network, *s3.Store, *s3.Store) {
+func behind(t *testing.T, retryFor time.Duration) (*network, *s3.Store, *s3.Store) {
 	t.Helper()
 	c := fake(t)
 	other := open(t, c)
 	n := &network{}
-	c.Transport, c.RetryFor = n, 400*time.Millisecond
+	c.Transport, c.RetryFor = n, retryFor
 	return n, open(t, c), other
 }

@@ -34,7 +34,9 @@ type put struct {
 	key   string
 	data  []byte
 	id    string
-	lost  bool // an answer was lost: the object may be ours
+
+	lost   bool // an answer was lost: the object may be ours
+	denied int  // how often access was denied
 }
 
 // errAgain asks for another try.
@@ -59,7 +61,7 @@ func (p *put) try(ctx context.Context) error {
 	case done:
 		return nil
 	case taken:
-		if !p.lost {
+		if !p.lost && p.denied == 0 {
 			return fs.ErrExist
 		}
 		return p.whose(ctx)
@@ -75,6 +77,10 @@ func (p *put) try(ctx context.Context) error {
 		p.lost = true
 		return err
 	}
+	if isDenied(err) && p.denied < deniedTries {
+		p.denied++
+		return fmt.Errorf("%w: %w", errAgain, err)
+	}
 	return err
 }
 
@@ -82,7 +88,7 @@ func (p *put) try(ctx context.Context) error {
 func (p *put) whose(ctx context.Context) error {
 	head, err := p.store.head(ctx, p.key)
 	switch {
-	case err != nil && retryable(ctx)(err):
+	case err != nil && worthAnother(ctx, err):
 		return fmt.Errorf("%w: %w", errAgain, err)
 	case err != nil:
 		return fmt.Errorf("%w: read who won: %w", objstore.ErrUncertain, err)

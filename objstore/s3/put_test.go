@@ -47,7 +47,7 @@ func TestLostAnswerOfOurOwnPutIsSuccess(t *testing.T) {
 	t.Parallel()
 	for name, f := range lostAnswers {
 		for times := 1; times <= 2; times++ {
-			n, s, _ := behind(t)
+			n, s, _ := behind(t, patient)
 			n.add(times, puts, f)
 			if err := s.PutIfAbsent(t.Context(), "offsets/1", []byte("ours")); err != nil {
 				t.Errorf("%s, %d times: %v", name, times, err)
@@ -60,7 +60,7 @@ func TestLostAnswerOfOurOwnPutIsSuccess(t *testing.T) {
 func TestPutThatWasNotDoneIsRepeated(t *testing.T) {
 	t.Parallel()
 	for name, f := range notDone {
-		n, s, _ := behind(t)
+		n, s, _ := behind(t, patient)
 		n.add(2, puts, f)
 		if err := s.PutIfAbsent(t.Context(), "offsets/1", []byte("ours")); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -76,7 +76,7 @@ func TestPutThatWasNotDoneIsRepeated(t *testing.T) {
 func TestAnotherWritersObjectIsNeverTakenForOurs(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(*http.Request) (*http.Response, error){"connection reset": reset, "500": says(500, "InternalError")} {
-		n, s, other := behind(t)
+		n, s, other := behind(t, patient)
 		n.add(1, puts, func(req *http.Request) (*http.Response, error) {
 			if err := other.PutIfAbsent(t.Context(), "offsets/1", []byte("same bytes")); err != nil {
 				t.Error(err)
@@ -94,7 +94,7 @@ func TestAnotherWritersObjectIsNeverTakenForOurs(t *testing.T) {
 
 func TestTakenKeyIsKnownFromTheFirstAnswer(t *testing.T) {
 	t.Parallel()
-	n, s, other := behind(t)
+	n, s, other := behind(t, patient)
 	if err := other.PutIfAbsent(t.Context(), "key", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTakenKeyIsKnownFromTheFirstAnswer(t *testing.T) {
 // A put that was thought lost arrives after its repetition, and after another writer's turn (S03).
 func TestDelayedPutLandsOnWhatIsThere(t *testing.T) {
 	t.Parallel()
-	n, s, _ := behind(t)
+	n, s, _ := behind(t, patient)
 	held := &heldBack{}
 	n.add(1, puts, held.do)
 	if err := s.PutIfAbsent(t.Context(), "key", []byte("ours")); err != nil {
@@ -120,7 +120,7 @@ func TestDelayedPutLandsOnWhatIsThere(t *testing.T) {
 	}
 	wantGet(t, s, "key", "ours")
 
-	n, s, other := behind(t)
+	n, s, other := behind(t, patient)
 	n.add(1, puts, func(req *http.Request) (*http.Response, error) {
 		resp, err := held.do(req)
 		if err := other.PutIfAbsent(t.Context(), "key", []byte("theirs")); err != nil {
@@ -137,7 +137,7 @@ func TestDelayedPutLandsOnWhatIsThere(t *testing.T) {
 
 func TestNotModifiedIsSettledByIdentity(t *testing.T) {
 	t.Parallel()
-	n, s, other := behind(t)
+	n, s, other := behind(t, patient)
 	if err := other.PutIfAbsent(t.Context(), "theirs", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestNotModifiedIsSettledByIdentity(t *testing.T) {
 
 func TestConflictNeverMeansExists(t *testing.T) {
 	t.Parallel()
-	n, s, _ := behind(t)
+	n, s, _ := behind(t, hasty)
 	n.add(always, puts, says(409, "ConditionalRequestConflict"))
 	err := s.PutIfAbsent(t.Context(), "key", nil)
 	if errors.Is(err, fs.ErrExist) || !errcode.Has(err, errcode.StoreBusy) || errors.Is(err, objstore.ErrUncertain) {
@@ -170,7 +170,7 @@ func TestWhatCannotBeSettledIsUncertain(t *testing.T) {
 		"lost, then no look":   func(n *network) { n.add(1, puts, doneThenReset); n.add(always, heads, says(403, "")) },
 		"lost, then refused":   func(n *network) { n.add(1, puts, reset); n.add(always, puts, notSent) },
 	} {
-		n, s, _ := behind(t)
+		n, s, _ := behind(t, hasty)
 		faults(n)
 		err := s.PutIfAbsent(t.Context(), "key", []byte("x"))
 		if !errors.Is(err, objstore.ErrUncertain) || errcode.ClassOf(err) != errcode.Uncertain {
@@ -182,7 +182,7 @@ func TestWhatCannotBeSettledIsUncertain(t *testing.T) {
 // The object of a lost put is gone when we look: it may have been ours, and somebody deleted it.
 func TestLostPutWhoseObjectIsGoneIsUncertain(t *testing.T) {
 	t.Parallel()
-	n, s, other := behind(t)
+	n, s, other := behind(t, patient)
 	n.add(1, puts, doneThenReset)
 	n.add(1, heads, func(req *http.Request) (*http.Response, error) {
 		if err := other.Delete(t.Context(), "key"); err != nil {
@@ -197,7 +197,7 @@ func TestLostPutWhoseObjectIsGoneIsUncertain(t *testing.T) {
 
 func TestPutThatWasNeverSentIsNotUncertain(t *testing.T) {
 	t.Parallel()
-	n, s, _ := behind(t)
+	n, s, _ := behind(t, hasty)
 	n.add(always, puts, notSent)
 	for name, err := range map[string]error{"PutIfAbsent": s.PutIfAbsent(t.Context(), "key", nil), "Put": s.Put(t.Context(), "key", nil)} {
 		if errors.Is(err, objstore.ErrUncertain) || !errcode.Has(err, errcode.StoreUnreachable) || errcode.ClassOf(err) != errcode.Retry {
@@ -208,7 +208,7 @@ func TestPutThatWasNeverSentIsNotUncertain(t *testing.T) {
 
 func TestCancelWhileAPutIsUnderWayIsUncertain(t *testing.T) {
 	t.Parallel()
-	n, s, _ := behind(t)
+	n, s, _ := behind(t, patient)
 	ctx, cancel := context.WithCancel(t.Context())
 	n.add(1, puts, func(req *http.Request) (*http.Response, error) {
 		cancel()
@@ -222,13 +222,14 @@ func TestCancelWhileAPutIsUnderWayIsUncertain(t *testing.T) {
 
 func TestPutRepeatsUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
-	n, s, _ := behind(t)
+	n, s, _ := behind(t, patient)
 	n.add(1, puts, doneThenReset)
 	n.add(1, puts, says(503, "SlowDown"))
 	if err := s.Put(t.Context(), "hint", []byte("x")); err != nil {
 		t.Error(err)
 	}
 	wantGet(t, s, "hint", "x")
+	n, s, _ = behind(t, hasty)
 	n.add(always, puts, doneThenReset)
 	if err := s.Put(t.Context(), "hint", []byte("y")); !errors.Is(err, objstore.ErrUncertain) {
 		t.Errorf("%v, want ErrUncertain", err)
@@ -272,7 +273,7 @@ func TestWriterSurvivesLostAnswers(t *testing.T) {
 		"complete, done, 500":       func(n *network) { n.add(1, completes, doneThenSays(500, "InternalError")) },
 		"complete, then who is it?": func(n *network) { n.add(1, completes, doneThenReset); n.add(1, heads, says(503, "")) },
 	} {
-		n, s, _ := behind(t)
+		n, s, _ := behind(t, patient)
 		faults(n)
 		data := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB
 		if err := write(t.Context(), s, "big", data); err != nil {
@@ -308,7 +309,7 @@ func TestWriterThatCannotSendLeavesNothing(t *testing.T) {
 		"upload dropped":   {says(404, "NoSuchUpload"), puts, errcode.StoreUploadGone},
 		"complete refused": {says(403, "AccessDenied"), completes, errcode.StoreForbidden},
 	} {
-		n, s, other := behind(t)
+		n, s, other := behind(t, hasty)
 		n.add(always, c.match, c.fault)
 		err := write(t.Context(), s, "big", make([]byte, 40<<20))
 		if !errcode.Has(err, c.code) || errors.Is(err, objstore.ErrUncertain) {
@@ -326,7 +327,7 @@ func TestWriterThatCannotSendLeavesNothing(t *testing.T) {
 func TestWriterWhoseCommitIsNeverAnsweredIsUncertain(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 10, "large": 9 << 20} {
-		n, s, _ := behind(t)
+		n, s, _ := behind(t, hasty)
 		n.add(always, completes, doneThenReset)
 		n.add(always, heads, reset)
 		if size < 8<<20 {

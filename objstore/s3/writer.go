@@ -201,7 +201,7 @@ const completeTime = 2 * time.Minute
 func (w *writer) completed(ctx context.Context, gone error) error {
 	head, err := w.store.head(ctx, w.key)
 	switch {
-	case err != nil && retryable(ctx)(err):
+	case err != nil && worthAnother(ctx, err):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", objstore.ErrUncertain, errors.Join(gone, err))
