@@ -60,7 +60,7 @@ func samples(t *testing.T) map[string][]byte {
 
 func TestTruncatedFileIsAnError(t *testing.T) {
 	for name, data := range samples(t) {
-		for n := 0; n < len(data); n += 1 + n/50 {
+		for n := 0; n < len(data); n += 1 + n/30 {
 			if _, err := readAll(data[:n], memory.DefaultAllocator); err == nil {
 				t.Fatalf("%s: the first %d of %d bytes were read without an error", name, n, len(data))
 			}
@@ -74,7 +74,7 @@ func TestFlippedBitsNeverPanic(t *testing.T) {
 	for name, data := range samples(t) {
 		rng := rand.New(rand.NewPCG(6, 6))
 		runtime.ReadMemStats(&before)
-		const rounds = 1500
+		const rounds = 700
 		for i := range rounds {
 			damaged := bytes.Clone(data)
 			at := rng.IntN(len(data))

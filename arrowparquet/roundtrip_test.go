@@ -44,8 +44,11 @@ func readByUs(t *testing.T, alloc memory.Allocator, data []byte, want *arrow.Sch
 
 func TestWeReadEveryTypeInEveryForm(t *testing.T) {
 	for _, o := range []arrowparquet.Options{{}, {Encoding: arrowparquet.Plain, Compression: "none"}, {Compression: "zstd"}} {
-		for _, rows := range []int{0, 1, 8191, 8192, 8193, 20000} {
+		for _, rows := range []int{0, 1, 8191, 8192, 8193} {
 			for _, nulls := range []float64{0, 0.3, 1} {
+				if nulls == 1 && rows == 8191 { // the borders are the same without values
+					continue
+				}
 				t.Run(fmt.Sprintf("%v-%d-%d-%v", o.Compression, o.Encoding, rows, nulls), func(t *testing.T) {
 					alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
 					defer alloc.AssertSize(t, 0)
@@ -53,7 +56,7 @@ func TestWeReadEveryTypeInEveryForm(t *testing.T) {
 					rec := parquettest.Record(alloc, s, rows, nulls, rand.New(rand.NewPCG(2, uint64(rows))))
 					defer rec.Release()
 					rec.Retain()
-					o.RowGroupRows = 16384
+					o.RowGroupRows = 5000
 					data, _ := write(t, s, o, rec)
 					got := readByUs(t, alloc, data, nil)
 					defer got.Release()
@@ -69,7 +72,7 @@ func TestWeReadEveryTypeInEveryForm(t *testing.T) {
 
 // Random schemas and data, in records of random sizes: our reader and the Arrow project's must both give back what was written.
 func TestRandomSchemasAgreeWithArrowsReader(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
 			defer alloc.AssertSize(t, 0)
@@ -110,7 +113,7 @@ func TestWeReadFilesOfTheArrowProject(t *testing.T) {
 					alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
 					defer alloc.AssertSize(t, 0)
 					s := parquettest.AllTypes()
-					rec := parquettest.Record(alloc, s, 3000, 0.2, rand.New(rand.NewPCG(9, uint64(i))))
+					rec := parquettest.Record(alloc, s, 1000, 0.2, rand.New(rand.NewPCG(9, uint64(i))))
 					defer rec.Release()
 					var buf bytes.Buffer
 					props := parquet.NewWriterProperties(parquet.WithCompression(codec), parquet.WithDataPageVersion(version), parquet.WithDictionaryDefault(dictionary), parquet.WithDataPageSize(4096), parquet.WithBatchSize(128))
