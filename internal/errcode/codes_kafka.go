@@ -24,7 +24,7 @@ var (
 	KafkaNotAuthorized = Code{ID: "MB2004", Title: "the user may not read the topic", Class: Config,
 		Safe: nothingRead, Next: "Grant READ and DESCRIBE on the topic (and READ on the group, if one is set)."}
 	KafkaInsecureAuth = Code{ID: "MB2005", Title: "a password would be sent in clear text", Class: Config,
-		Safe: nothingBegun, Next: "Add tls, use a SCRAM mechanism, or set insecure: true if the network is trusted."}
+		Safe: nothingBegun, Next: "Add tls, use a SCRAM mechanism, or set sasl.insecure: true if the network is trusted."}
 	KafkaOptions = Code{ID: "MB2006", Title: "the options of the Kafka source are wrong", Class: Config,
 		Safe: nothingBegun, Next: "Correct the options named."}
 	KafkaDataLost = Code{ID: "MB2007", Title: "retention removed records that were not read", Class: Stop,
@@ -42,7 +42,7 @@ var (
 	KafkaCorruptBatch = Code{ID: "MB2013", Title: "a batch of records does not decode", Class: Corrupt,
 		Safe: positionsHeld, Next: "The broker's log is damaged there, or the producer wrote garbage. Check the disk of the leader; a replica may be whole."}
 	KafkaBatchTooLarge = Code{ID: "MB2014", Title: "a batch of records decompresses to more than is allowed", Class: Data,
-		Safe: positionsHeld, Next: "Raise source.kafka.max_decompressed if the batch is genuine; else treat the topic as hostile."}
+		Safe: positionsHeld, Next: "Let the producer send smaller batches, or give a program that embeds the source a higher Config.MaxDecompressed; else treat the topic as hostile."}
 	KafkaOffsetUnreadable = Code{ID: "MB2015", Title: "an offset in the checkpoint is not a Kafka position", Class: Corrupt,
 		Safe: positionsHeld, Next: "Run microbatch checkpoint show; restore the file named, or start a new query."}
 	KafkaNothingToInfer = Code{ID: "MB2016", Title: "there is nothing to infer a schema from", Class: Config,

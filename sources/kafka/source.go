@@ -195,7 +195,7 @@ func (s *Source) decideOutput() error {
 	joined := arrow.NewSchema(append(decoded.Fields(), added...), nil)
 	if err := schema.CheckNames(joined); err != nil {
 		return errcode.KafkaOptions.Wrap(err, "", "metadata columns and the columns of the values must have different names").
-			Advise("Set another source.kafka.prefix for the metadata columns, or leave the column out.")
+			Advise("Leave the metadata column out, or rename the column of the values in source.schema.")
 	}
 	s.output = joined
 	return nil
