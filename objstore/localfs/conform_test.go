@@ -28,3 +28,12 @@ func open(t *testing.T, dir string) *localfs.Store {
 	}
 	return s
 }
+
+// openBench is a store for a benchmark.
+func openBench(b *testing.B) *localfs.Store {
+	s, err := localfs.New(b.TempDir(), localfs.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
