@@ -48,6 +48,7 @@ type current struct {
 	rows       int64             // about; -1 if unknown
 	behind     int64
 	replayed   bool // pending at a start, or recovered in process
+	rejected   bool // rows of it are visible in the table of rejected rows
 	visible    bool // the sink holds it already
 	attempts   int
 	attempt    ident.Attempt

@@ -40,7 +40,7 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 		if _, err := d.commitTo(ctx, d.q.Rejected, cur.staged.Rejected); err != nil {
 			return Commit, fmt.Errorf("rejected rows: %w", err)
 		}
-		cur.staged.Rejected = nil
+		cur.staged.Rejected, cur.rejected = nil, true
 		failpoint.Hit("commit.rejected")
 	}
 	result, err := d.commitTo(ctx, d.q.Sink, cur.staged.Sink)

@@ -50,6 +50,9 @@ func (d *driver) sweep(ctx context.Context) error {
 	}
 	intent := d.intentOf(cur.entry, cur.ranges)
 	for _, s := range d.sinks() {
+		if s == d.q.Rejected && !cur.rejected {
+			continue // nothing of the batch is to be kept there, so nothing can prove what is an orphan: vacuum takes it
+		}
 		if sweeper, ok := s.(sinks.Sweeper); ok {
 			if err := sweeper.Sweep(ctx, intent); err != nil {
 				return fmt.Errorf("sweep batch %d: %w", intent.ID, err)

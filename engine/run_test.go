@@ -187,6 +187,25 @@ func TestRejectedRowsAreCommittedOnceBesideTheGoodOnes(t *testing.T) {
 	}
 }
 
+func TestAVisibleBatchWithoutRejectedRowsIsRecorded(t *testing.T) {
+	w := newWorld(20)
+	start := func() error {
+		q, _, _ := w.query()
+		q.OnError, q.Rejected = RejectRows, &ledger{store: w.sink, suffix: "-rejected"}
+		return q.Run(t.Context())
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.checkpoint.Delete(t.Context(), "commits/1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	w.checkRows(t, 20)
+}
+
 func TestRejectPolicies(t *testing.T) {
 	for _, c := range []struct {
 		name string

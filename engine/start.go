@@ -248,6 +248,7 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 	d.lowest = max(0, t.logs.LowWatermark+1)
 	if t.plan.Kind == checkpointlog.Rerun {
 		d.resume(t.plan)
+		d.current.rejected = len(d.sinks()) > 1 && t.seen.rejected.Batch == t.plan.ID
 		d.phase = Prepare
 		if t.plan.Visible && stateless(d.q.Transforms) {
 			d.current.result = sinks.Result{Outcome: sinks.AlreadyCommitted, Version: -1}
