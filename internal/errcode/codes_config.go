@@ -74,10 +74,22 @@ var (
 		Safe: "The file was not touched.",
 		Next: "Name another file, or remove this one first.",
 	}
+	// NoTable: a path that holds no table, or not the kind that was asked for.
+	NoTable = Code{
+		ID: "MB1013", Title: "there is no such table", Class: Config,
+		Safe: "Nothing was written.",
+		Next: "Name the table's folder or the pipeline file that writes it; a pipeline creates its table at its first start.",
+	}
+	// DemoFailed: rows were lost or doubled in the demonstration.
+	DemoFailed = Code{
+		ID: "MB1014", Title: "the demo's table differs from what was generated", Class: Corrupt,
+		Safe: "The demo uses a folder of its own; nothing else is concerned.",
+		Next: "Run it again with --keep and report it with the folder: this must not happen.",
+	}
 )
 
 // configCodes are MB10xx: pipeline file and command line.
 var configCodes = []Code{
 	PipelineRead, PipelineSyntax, PipelineUnknownKey, PipelineValue, PipelineMissing, PipelineCombination, PipelineSecret,
-	PipelineUnavailable, PipelineOverride, Usage, ListenAddress, FileExists,
+	PipelineUnavailable, PipelineOverride, Usage, ListenAddress, FileExists, NoTable, DemoFailed,
 }

@@ -2,7 +2,7 @@ package config
 
 // Config is a pipeline file.
 type Config struct {
-	// The pipeline's name: letters, digits, `_`, `-` and `.`. It stands in the table's log and in metrics. Another name is another pipeline.
+	// The pipeline's name: letters, digits, `_`, `-` and `.`. It stands in the table's log and in metrics. A fresh checkpoint on a table that a pipeline of this name has filled is refused.
 	Name string `yaml:"name" need:"true"`
 	// Where the rows come from.
 	Source Source `yaml:"source" need:"true"`

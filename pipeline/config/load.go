@@ -54,6 +54,9 @@ func Parse(file string, data []byte, overrides []string) (*Config, error) {
 // File is the name of the file as it was given.
 func (c *Config) File() string { return c.file }
 
+// Dir is the folder of the file, which relative paths are relative to.
+func (c *Config) Dir() string { return c.dir }
+
 // Place is where the value at a path of keys ("sink.table.path") was written, as file:line:column.
 func (c *Config) Place(path string) string {
 	d := decoder{places: c.places}

@@ -148,3 +148,24 @@ func (s *Secret) resolve(reference string) error {
 	*s = Secret{reference, value}
 	return nil
 }
+
+// ParseDuration reads a duration as the pipeline file writes it.
+func ParseDuration(word string) (Duration, error) {
+	var d Duration
+	err := d.parse(word)
+	return d, err
+}
+
+// ParseSize reads a size as the pipeline file writes it.
+func ParseSize(word string) (Size, error) {
+	var s Size
+	err := s.parse(word)
+	return s, err
+}
+
+// ParseTime reads a time as the pipeline file writes it.
+func ParseTime(word string) (Time, error) {
+	var t Time
+	err := t.parse(word)
+	return t, err
+}

@@ -19,7 +19,7 @@ type Table struct {
 	// Columns whose values become folders.
 	PartitionBy []string `yaml:"partition_by"`
 	// How pages of the Parquet files are compressed.
-	Compression string `yaml:"compression" enum:"zstd,snappy,none" default:"zstd"`
+	Compression string `yaml:"compression" enum:"snappy,zstd,none" default:"snappy"`
 	// `auto` picks the best encoding of each column; `plain` is for readers that know the old ones only.
 	Encoding string `yaml:"encoding" enum:"auto,plain" default:"auto"`
 	// Whether new columns of the rows are added to the table, or stop the query.
@@ -54,8 +54,8 @@ type ForeachBatch struct {
 
 // Console prints rows.
 type Console struct {
-	// How many rows of each batch are printed; 0: all.
-	Rows int `yaml:"rows" default:"20" min:"0"`
+	// How many rows of each batch are printed.
+	Rows int `yaml:"rows" default:"20" min:"1"`
 	// A table for people, or JSON for programs.
 	Format string `yaml:"format" enum:"table,json" default:"table"`
 }

@@ -84,7 +84,7 @@ type SASL struct {
 type Start struct {
 	// At the first record whose timestamp is not before this.
 	Timestamp *Time `yaml:"timestamp" one:"start"`
-	// At these offsets, topic to partition to offset; partitions not named begin at their first record.
+	// At these offsets, topic to partition to offset, -2 is the earliest and -1 the latest. Every partition is named.
 	Offsets map[string]map[string]int64 `yaml:"offsets" one:"start"`
 
 	Word string // "earliest", "latest", or "" if a key was given
@@ -107,6 +107,10 @@ type Files struct {
 	Path string `yaml:"path" need:"true"`
 	// Leave a file alone until it has not changed for this long. Left out: files are taken as they are found, so write them elsewhere and rename them into place.
 	Settle Duration `yaml:"settle"`
+	// What to do when a file that a batch needs is gone: stop, or go on without it.
+	OnDataLoss string `yaml:"on_data_loss" enum:"fail,skip" default:"fail"`
+	// How many times its stored size a `.gz` or `.zst` file may grow, beyond the first 64 MiB; more is taken for a bomb.
+	MaxInflation int64 `yaml:"max_inflation" default:"200" min:"1"`
 }
 
 // Rate is a source of numbered rows: value BIGINT, timestamp TIMESTAMP.

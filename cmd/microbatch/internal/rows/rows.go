@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Printer prints records of one schema. The caller releases them.
@@ -119,11 +122,17 @@ func isNumber(t arrow.DataType) bool {
 	return arrow.IsInteger(t.ID()) || arrow.IsFloating(t.ID()) || arrow.IsDecimal(t.ID())
 }
 
+// cell is a value as text that outlives the column's memory.
 func cell(column arrow.Array, row int) string {
 	if column.IsNull(row) {
 		return "NULL"
 	}
-	return column.ValueStr(row)
+	if f, ok := column.(*array.Float64); ok {
+		if x := f.Value(row); x == 0 || math.Abs(x) >= 1e-6 && math.Abs(x) < 1e21 {
+			return strconv.FormatFloat(x, 'f', -1, 64)
+		}
+	}
+	return strings.Clone(column.ValueStr(row))
 }
 
 // clip makes a text fit into a cell: one line, no control characters, not too long.
@@ -199,7 +208,7 @@ func (p *csvPrinter) Print(record arrow.RecordBatch) error {
 		for c := range cells {
 			cells[c] = ""
 			if column := record.Column(c); !column.IsNull(row) {
-				cells[c] = column.ValueStr(row)
+				cells[c] = cell(column, row)
 			}
 		}
 		if err := p.out.Write(cells); err != nil {

@@ -1,0 +1,86 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"microbatch/codec"
+	"microbatch/codec/json"
+	"microbatch/pipeline/config"
+	"microbatch/sinks"
+	"microbatch/sinks/console"
+	"microbatch/sinks/foreachbatch"
+	"microbatch/sinks/lakehouse"
+)
+
+// sink is the one switch over the kinds of sinks.
+func (b builder) sink(ctx context.Context) (sinks.Sink, error) {
+	switch s := b.c.Sink; {
+	case s.Table != nil:
+		return b.table(ctx, s.Table)
+	case s.ForeachBatch != nil:
+		return foreachbatch.New(foreachbatch.Config{Command: s.ForeachBatch.Command, Dir: b.c.Dir(), Timeout: s.ForeachBatch.Timeout.D(), Output: b.Programs})
+	default:
+		c := console.Config{Writer: b.Console, Rows: s.Console.Rows}
+		if s.Console.Format == "json" {
+			c.Encoder = &jsonRows{}
+		}
+		return console.New(c)
+	}
+}
+
+// jsonRows encodes rows of whatever schema comes: it is known only when the sources are open.
+type jsonRows struct {
+	schema  *arrow.Schema
+	encoder codec.Encoder
+}
+
+// AppendRow encodes one row.
+func (j *jsonRows) AppendRow(dst []byte, record arrow.RecordBatch, row int) ([]byte, error) {
+	if j.schema != record.Schema() {
+		e, err := json.NewEncoder(record.Schema())
+		if err != nil {
+			return dst, err
+		}
+		j.schema, j.encoder = record.Schema(), e
+	}
+	return j.encoder.AppendRow(dst, record, row)
+}
+
+func (b builder) table(ctx context.Context, t *config.Table) (sinks.Sink, error) {
+	store, err := b.stores.At(ctx, t.Path)
+	if err != nil {
+		return nil, err
+	}
+	return lakehouse.New(lakehouse.Config{
+		Store:              store,
+		URL:                t.Path,
+		Format:             t.Format,
+		PartitionBy:        t.PartitionBy,
+		SchemaEvolution:    t.SchemaEvolution,
+		Compression:        t.Compression,
+		Encoding:           t.Encoding,
+		TargetFileBytes:    int64(t.TargetFileSize),
+		Properties:         t.Properties,
+		Maintenance:        lakehouse.Maintenance{OptimizeEvery: t.Maintenance.OptimizeEvery.D(), VacuumRetain: t.Maintenance.VacuumRetain.D()},
+		SweepOff:           !t.Sweep,
+		AllowReplacedFiles: t.AllowReplacedFiles,
+	})
+}
+
+// rejected is the table of rejected rows; nil if none are kept.
+func (b builder) rejected(ctx context.Context) (sinks.Sink, error) {
+	if b.c.Rejected == nil {
+		return nil, nil
+	}
+	store, err := b.stores.At(ctx, b.c.Rejected.Table)
+	if err != nil {
+		return nil, err
+	}
+	c := lakehouse.Config{Store: store, URL: b.c.Rejected.Table, AppSuffix: "/rejected"}
+	if t := b.c.Sink.Table; t != nil {
+		c.Format, c.Encoding, c.Compression, c.SweepOff = t.Format, t.Encoding, t.Compression, !t.Sweep
+	}
+	return lakehouse.New(c)
+}
