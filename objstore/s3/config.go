@@ -66,6 +66,7 @@ type Store struct {
 	prefix   string // "" or ends in a slash
 	retryFor time.Duration
 	parts    *semaphore.Weighted
+	buffers  chan []byte // of parts that have been sent
 }
 
 // New is the store of a bucket. It reads the SDK's configuration files but sends nothing: an unreachable or missing bucket shows at the first call.
@@ -93,7 +94,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.Logger = logging.Nop{} // what matters comes back as an error
 	})
-	s := &Store{client: client, bucket: c.Bucket, retryFor: c.RetryFor, parts: semaphore.NewWeighted(partsInFlight)}
+	s := &Store{client: client, bucket: c.Bucket, retryFor: c.RetryFor, parts: semaphore.NewWeighted(partsInFlight), buffers: make(chan []byte, partsInFlight+2)}
 	if p := strings.Trim(c.Prefix, "/"); p != "" {
 		s.prefix = p + "/"
 	}

@@ -24,7 +24,7 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error 
 	if err := check(ctx, s.prefix, key); err != nil {
 		return s.explain("put", key, err)
 	}
-	p := &put{store: s, key: key, data: data, id: uuid.NewString()}
+	p := &put{store: s, key: key, data: bytes.Clone(data), id: uuid.NewString()} // a request that is given up may go on reading
 	return s.explain("put", key, p.run(ctx))
 }
 
@@ -103,7 +103,7 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	if err := check(ctx, s.prefix, key); err != nil {
 		return s.explain("put", key, err)
 	}
-	return s.explain("put", key, s.putAny(ctx, key, data, uuid.NewString()))
+	return s.explain("put", key, s.putAny(ctx, key, bytes.Clone(data), uuid.NewString()))
 }
 
 // putAny puts until it is answered. If it never is, but was sent, the outcome is uncertain.

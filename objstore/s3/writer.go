@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,12 +79,40 @@ func (w *writer) Write(p []byte) (n int, err error) {
 // size is that of the part being filled.
 func (w *writer) size() int { return partSize * (1 + len(w.parts)/growEvery) }
 
+// grow makes room for n more bytes: small at first, then a whole part from the store's pool.
 func (w *writer) grow(n int) {
 	need := len(w.buf) + n
 	if need <= cap(w.buf) {
 		return
 	}
-	w.buf = slices.Grow(w.buf, min(max(need, 2*cap(w.buf), firstBuffer), w.size())-len(w.buf))
+	room := min(max(need, 2*cap(w.buf), firstBuffer), w.size())
+	old := w.buf
+	if room > partSize/4 && w.size() == partSize {
+		w.buf = append(w.store.buffer(), old...)
+	} else {
+		w.buf = append(make([]byte, 0, room), old...)
+	}
+}
+
+// buffer is an empty one for a part, used before if there is one.
+func (s *Store) buffer() []byte {
+	select {
+	case b := <-s.buffers:
+		return b
+	default:
+		return make([]byte, 0, partSize)
+	}
+}
+
+// recycle keeps the buffer of a part that has been sent, unless enough are kept.
+func (s *Store) recycle(b []byte) {
+	if cap(b) != partSize {
+		return
+	}
+	select {
+	case s.buffers <- b[:0]:
+	default:
+	}
 }
 
 // flush sends the buffer as a part.
@@ -121,7 +148,9 @@ func (w *writer) beginUpload(ctx context.Context) error {
 
 func (w *writer) sendPart(ctx context.Context, part *types.CompletedPart, data []byte) error {
 	defer w.store.parts.Release(1)
-	return w.store.retry(ctx, func(ctx context.Context) error {
+	tries := 0
+	err := w.store.retry(ctx, func(ctx context.Context) error {
+		tries++
 		attempt, cancel := context.WithTimeout(ctx, attemptTime(int64(len(data))))
 		defer cancel()
 		out, err := w.store.client.UploadPart(attempt, &sdk.UploadPartInput{
@@ -133,6 +162,10 @@ func (w *writer) sendPart(ctx context.Context, part *types.CompletedPart, data [
 		}
 		return err
 	})
+	if err == nil && tries == 1 {
+		w.store.recycle(data) // else a request that was given up may still be reading it
+	}
+	return err
 }
 
 // Commit makes the object visible. After an error nothing is, except after ErrUncertain.
@@ -218,6 +251,7 @@ func (w *writer) Abort(ctx context.Context) error {
 	}
 	w.ended = true
 	w.cancel()
+	w.store.recycle(w.buf)
 	_ = w.uploads.Wait() // why a part was not sent no longer matters
 	return w.store.explain("abort", w.key, w.abortUpload(ctx))
 }
