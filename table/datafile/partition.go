@@ -121,6 +121,7 @@ func constant(t arrow.DataType, text *string, n int, alloc memory.Allocator) (ar
 		return b.NewArray(), nil
 	}
 	b.Reserve(n)
+	text = zoned(t, text)
 	if s, ok := b.(*array.StringBuilder); ok {
 		for range n {
 			s.Append(*text)
@@ -133,4 +134,14 @@ func constant(t arrow.DataType, text *string, n int, alloc memory.Allocator) (ar
 		}
 	}
 	return b.NewArray(), nil
+}
+
+// zoned gives a timestamp without zone the zone UTC: older writers left it out, and meant the zone of their session.
+func zoned(t arrow.DataType, text *string) *string {
+	ts, ok := t.(*arrow.TimestampType)
+	if !ok || ts.TimeZone == "" || len(*text) < len("2006-01-02 15:04:05") || strings.ContainsAny((*text)[19:], "Z+-") {
+		return text
+	}
+	utc := *text + "Z"
+	return &utc
 }
