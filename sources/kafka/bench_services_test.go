@@ -21,7 +21,7 @@ import (
 	"microbatch/sources"
 )
 
-// BenchmarkReadFromABroker reads 200-byte JSON records of 8 columns from 4 partitions with 2 splits, in batches of 20,000 rows and in one.
+// BenchmarkReadFromABroker reads 200-byte JSON records of 8 columns from 4 partitions with 2 splits, in batches of 1,000 and of 20,000 rows, and in one.
 func BenchmarkReadFromABroker(b *testing.B) {
 	const rows = 1_000_000
 	broker := services.Kafka(b, services.KafkaOptions{})
@@ -45,7 +45,7 @@ func BenchmarkReadFromABroker(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, limit := range []int64{20_000, 0} {
+	for _, limit := range []int64{1000, 20_000, 0} {
 		b.Run(fmt.Sprint("max_rows=", limit), func(b *testing.B) {
 			for b.Loop() {
 				s, err := New(Config{Brokers: []string{broker.Addr}, Topics: []string{"bench"}, Format: json.New(json.Options{}), Schema: columns})

@@ -18,6 +18,7 @@ type feed struct {
 	changed  chan struct{} // closed and replaced whenever something has
 	tapes    []*tape       // in the order in which they are asked for and handed out; rotated
 	fetchers map[int32]bool
+	ranges   int   // how many ranges it was extended to; takers of a former one have had all of theirs
 	err      error // final
 	closed   bool
 }
@@ -83,28 +84,25 @@ func (f *feed) wait(ctx context.Context) error {
 	}
 }
 
-// take waits for the next slab of the range, of whichever partition; nil: all of them were handed out.
-func (f *feed) take(ctx context.Context) (*slab, error) {
+// take waits for the next slab of a range, of whichever partition; nil: all of them were handed out.
+func (f *feed) take(ctx context.Context, number int) (*slab, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
-		if f.err != nil {
+		switch {
+		case f.ranges != number || f.done():
+			return nil, nil
+		case f.err != nil:
 			return nil, f.err
-		}
-		if f.closed {
+		case f.closed:
 			return nil, errClosed
 		}
-		done := true
 		for i, t := range f.tapes {
 			if sl := t.take(); sl != nil {
 				f.tapes = append(slices.Delete(f.tapes, i, i+1), t)
 				f.signal() // there is room again
 				return sl, nil
 			}
-			done = done && t.done()
-		}
-		if done {
-			return nil, nil
 		}
 		if err := f.wait(ctx); err != nil {
 			return nil, err
@@ -152,7 +150,7 @@ func (f *feed) remaining() []lane {
 func (f *feed) continues(lanes []lane, c cluster) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || f.err != nil || slices.ContainsFunc(f.tapes, func(t *tape) bool { return !t.done() }) {
+	if f.closed || f.err != nil || !f.done() {
 		return false
 	}
 	known := map[partitionName]*tape{}
@@ -182,6 +180,7 @@ func (f *feed) continues(lanes []lane, c cluster) bool {
 			t.skip(l.lost)
 		}
 	}
+	f.ranges++
 	f.signal()
 	return true
 }
@@ -198,16 +197,22 @@ const mostWarm = 2
 
 var errClosed = errors.New("kafka: the feed was closed")
 
-// get is a feed for lanes: one that continues there, or a new one.
-func (fs *feeds) get(s *Source, lanes []lane, c cluster) *feed {
+// get is a feed for lanes: one that continues there, or a new one. Feeds that have nothing left to hand out make room.
+func (fs *feeds) get(s *Source, lanes []lane, c cluster) (f *feed, number int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	for _, f := range fs.warm {
-		if f.continues(lanes, c) {
-			return f
+	var chosen *feed
+	fs.warm = slices.DeleteFunc(fs.warm, func(f *feed) bool {
+		if chosen == nil && f.continues(lanes, c) {
+			chosen = f
+			return false
 		}
+		return f.retire()
+	})
+	if chosen == nil {
+		chosen = fs.add(newFeed(s, lanes, c))
 	}
-	return fs.add(newFeed(s, lanes, c))
+	return chosen, chosen.ranges
 }
 
 // rewarm is a new feed for what a run that lost its feed has not got yet, unless the source is closed.
@@ -221,7 +226,7 @@ func (fs *feeds) rewarm(s *Source, old *feed, c cluster) (*feed, error) {
 }
 
 func (fs *feeds) add(f *feed) *feed {
-	fs.warm = append(slices.DeleteFunc(fs.warm, (*feed).useless), f)
+	fs.warm = append(fs.warm, f)
 	for len(fs.warm) > mostWarm {
 		fs.warm[0].close()
 		fs.warm = fs.warm[1:]
@@ -229,15 +234,20 @@ func (fs *feeds) add(f *feed) *feed {
 	return f
 }
 
-// useless reports a feed that failed; it is closed then.
-func (f *feed) useless() bool {
+// retire closes a feed that failed or has handed out all of its range.
+func (f *feed) retire() bool {
 	f.mu.Lock()
-	failed := f.err != nil
+	over := f.err != nil || f.done()
 	f.mu.Unlock()
-	if failed {
+	if over {
 		f.close()
 	}
-	return failed
+	return over
+}
+
+// done reports that all of the range was handed out. Called with the lock.
+func (f *feed) done() bool {
+	return !slices.ContainsFunc(f.tapes, func(t *tape) bool { return !t.done() })
 }
 
 func (fs *feeds) close() {

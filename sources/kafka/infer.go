@@ -80,7 +80,7 @@ func (s *Source) peek(ctx context.Context, lanes []lane) ([][]byte, error) {
 	var values [][]byte
 	size := 0
 	for len(values) < sampleRows && size < sampleBytes {
-		sl, err := f.take(ctx)
+		sl, err := f.take(ctx, 0)
 		if err != nil || sl == nil {
 			return values, err
 		}

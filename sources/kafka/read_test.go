@@ -140,6 +140,18 @@ func TestABrokerThatStaysAwayEndsTheBatchAfterTheBudget(t *testing.T) {
 	}
 }
 
+func TestABrokerThatAnswersWithAnErrorIsAskedAgainUntilTheBudgetIsSpent(t *testing.T) {
+	k := newKit(t)
+	k.topic("orders", 1)
+	config := k.config("orders")
+	config.RetryFor = 300 * time.Millisecond
+	s := k.open(config)
+	k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownServerError, Count: -1})
+	if _, err := s.Plan(t.Context(), "", sources.Limit{}); !errcode.Has(err, errcode.KafkaBrokerError) || !contains(err, "orders-0") {
+		t.Error(err)
+	}
+}
+
 func TestOneDeadBootstrapBrokerOfTwoIsNoError(t *testing.T) {
 	k := newKit(t)
 	k.topic("orders", 1)
@@ -213,9 +225,8 @@ func TestALastStableOffsetThatGoesBackIsWaitedForAndThenAnError(t *testing.T) {
 	s := k.open(config)
 	p := k.plan(s, "", 0)
 	p.To = `{"orders":{"0":15}}` // as if planned by a leader that knew more
-	k.rewrite(kmsg.OffsetForLeaderEpoch, 0, nil)
 	_, err := k.tryRead(t.Context(), s, "", p)
-	if !errcode.Has(err, errcode.KafkaNoProgress) && !errcode.Has(err, errcode.KafkaTruncated) {
+	if !errcode.Has(err, errcode.KafkaNoProgress) || !contains(err, "up to offset 15, but the broker serves up to 10") {
 		t.Errorf("%v", err)
 	}
 	k.produce("orders", 0, 10, 20)
@@ -310,5 +321,41 @@ func TestMaxBytesIsAnEstimateFromTheMeanRecordSizeSoFar(t *testing.T) {
 	r, err := s.Plan(t.Context(), p.To, sources.Limit{Bytes: 1})
 	if err != nil || r.Rows != 1 {
 		t.Errorf("at least one row: %d, %v", r.Rows, err)
+	}
+}
+
+func TestASplitOfAFinishedRangeTakesNothingOfTheNext(t *testing.T) {
+	k := newKit(t)
+	k.topic("orders", 1)
+	k.produce("orders", 0, 0, 40_000)
+	s := k.open(k.config("orders"))
+	p := k.plan(s, "", 20_000)
+	splits, err := s.Splits(t.Context(), "", p.To, p.Aux, 2)
+	if err != nil || len(splits) != 2 {
+		t.Fatal(len(splits), err)
+	}
+	count := func(split sources.Split) (rows int64) {
+		for chunk, err := range split.Records(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += chunk.Rows()
+			chunk.Release()
+		}
+		return rows
+	}
+	if n := count(splits[0]); n != 20_000 {
+		t.Fatalf("the first split alone reads %d rows", n)
+	}
+	q := k.plan(s, p.To, 0)
+	next, err := s.Splits(t.Context(), p.To, q.To, q.Aux, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(splits[1]); n != 0 {
+		t.Errorf("the second split of the former range reads %d rows", n)
+	}
+	if n := count(next[0]); n != 20_000 {
+		t.Errorf("the next range holds %d rows", n)
 	}
 }

@@ -19,6 +19,8 @@ type reports struct {
 	stop   chan struct{}
 	done   chan struct{}
 
+	complaint string // the last notice, which is not repeated
+
 	mu      sync.Mutex
 	pending position // nil: nothing new
 }
@@ -82,7 +84,8 @@ func (r *reports) commit() {
 	if err == nil {
 		err = answers.Error()
 	}
-	if err != nil {
+	if err != nil && err.Error() != r.complaint {
+		r.complaint = err.Error()
 		r.source.config.Notice(fmt.Sprintf("kafka: progress was not committed to the group %s: %v", r.source.config.GroupID, err))
 	}
 }

@@ -30,7 +30,7 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[stri
 		total += l.to - l.from
 	}
 	if total > 0 {
-		r.feed = s.feeds.get(s, lanes, s.lastSeen())
+		r.feed, r.number = s.feeds.get(s, lanes, s.lastSeen())
 	}
 	splits := make([]sources.Split, max(1, min(int64(want), (total+batch.TargetRows-1)/batch.TargetRows)))
 	for i := range splits {
@@ -141,18 +141,19 @@ type run struct {
 	lanes  []lane
 	index  map[partitionName]int // into lanes
 
-	mu   sync.Mutex
-	feed *feed // nil: the range is empty
+	mu     sync.Mutex
+	feed   *feed // nil: the range is empty
+	number int   // of the range, among those of the feed
 }
 
 // take waits for the next slab; nil: the range has no more. A feed that was closed because others were needed more is replaced.
 func (r *run) take(ctx context.Context) (*slab, error) {
 	for {
-		f := r.current()
+		f, number := r.current()
 		if f == nil {
 			return nil, nil
 		}
-		sl, err := f.take(ctx)
+		sl, err := f.take(ctx, number)
 		if !errors.Is(err, errClosed) {
 			return sl, err
 		}
@@ -162,10 +163,10 @@ func (r *run) take(ctx context.Context) (*slab, error) {
 	}
 }
 
-func (r *run) current() *feed {
+func (r *run) current() (f *feed, number int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.feed
+	return r.feed, r.number
 }
 
 func (r *run) rewarm(closed *feed) (err error) {
@@ -174,6 +175,7 @@ func (r *run) rewarm(closed *feed) (err error) {
 	if r.feed != closed {
 		return nil // another split was first
 	}
+	r.number = 0
 	r.feed, err = r.source.feeds.rewarm(r.source, closed, r.source.lastSeen())
 	return err
 }

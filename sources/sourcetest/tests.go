@@ -74,6 +74,16 @@ func rangesInAnyOrder(b *bench) {
 			b.equal("rows of ranges read backwards", once[i], b.read(src, ranges[i], 1))
 		}
 	}
+	// The next range is opened before the splits of the one before were all pulled.
+	former := b.splits(src, ranges[0], 3)
+	rows := b.pull(src, former[:1])
+	next := b.splits(src, ranges[1], 2)
+	rows = append(rows, b.pull(src, former[1:])...)
+	slices.Sort(rows)
+	b.equal("rows of a range beside the next", once[0], rows)
+	if len(once[1]) > 0 {
+		b.equal("rows of the next range", once[1], b.pull(src, next))
+	}
 	// Three ranges are open at once, and pulled in turn.
 	var open [][]sources.Split
 	for _, r := range ranges[:3] {
