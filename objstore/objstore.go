@@ -34,7 +34,7 @@ type Store interface {
 	// Get reads a whole object. It is for small ones: logs and checkpoints.
 	Get(ctx context.Context, key string) ([]byte, error)
 
-	// Open opens an object for reading by ranges. The caller closes it.
+	// Open opens an object for reading by ranges. The caller closes it. Where reads go over the network they end with ctx.
 	Open(ctx context.Context, key string) (Object, error)
 
 	// Stat describes one object.

@@ -38,6 +38,7 @@ type lister struct {
 	store  *Store
 	prefix string
 	last   string  // the last key given out, or where to start
+	began  bool    // a key was given out
 	token  *string // of the next page; nil at the start and at the end
 }
 
@@ -64,12 +65,12 @@ func (l *lister) page(ctx context.Context) ([]objstore.Info, error) {
 			continue
 		}
 		if info.Key <= l.last {
-			if len(infos) == 0 && l.last != "" {
-				continue // some servers give the starting point too
+			if !l.began {
+				continue // a server that starts too early, at the starting point or before it
 			}
 			return nil, fmt.Errorf("the server lists %q after %q: not in order", info.Key, l.last)
 		}
-		l.last = info.Key
+		l.last, l.began = info.Key, true
 		infos = append(infos, info)
 	}
 	return infos, nil

@@ -91,7 +91,7 @@ func (s *Store) Open(ctx context.Context, key string) (objstore.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reads go on until Close, whatever becomes of Open's context
+	life, end := context.WithCancel(ctx)
 	fetch := func(off, length int64) (data []byte, err error) {
 		err = s.retry(life, func(ctx context.Context) error {
 			attempt, cancel := context.WithTimeout(ctx, attemptTime(length))

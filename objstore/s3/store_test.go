@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -230,7 +231,7 @@ func TestFolderMarkersAreNotListed(t *testing.T) {
 
 func TestListOutOfOrderIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, keys := range [][]string{{"b", "a"}, {"a", "b", "b"}} {
+	for _, keys := range [][]string{{"b", "a"}, {"a", "b", "b"}, {"c", "d", "b"}} {
 		n, s, _ := behind(t, patient)
 		n.add(1, gets, func(req *http.Request) (*http.Response, error) {
 			resp, err := says(200, "")(req)
@@ -240,6 +241,26 @@ func TestListOutOfOrderIsRefused(t *testing.T) {
 		if err := listError(t, s); err == nil || !strings.Contains(err.Error(), "not in order") {
 			t.Errorf("%q: %v, want a refusal", keys, err)
 		}
+	}
+}
+
+func TestServerThatStartsTooEarlyIsPutRight(t *testing.T) {
+	t.Parallel()
+	n, s, _ := behind(t, patient)
+	n.add(1, gets, func(req *http.Request) (*http.Response, error) {
+		resp, err := says(200, "")(req)
+		resp.Body = io.NopCloser(strings.NewReader(listing("a", "b", "c")))
+		return resp, err
+	})
+	var keys []string
+	for info, err := range s.List(t.Context(), "", "b") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	if diff := cmp.Diff([]string{"c"}, keys); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
 	}
 }
 
@@ -350,6 +371,27 @@ func TestTidyEndsUploadsOfKilledWriters(t *testing.T) {
 		if err := w.Abort(t.Context()); err != nil {
 			t.Errorf("Abort of an upload that is gone: %v", err)
 		}
+	}
+}
+
+func TestReadsEndWithTheContextOfOpen(t *testing.T) {
+	t.Parallel()
+	n, s, other := behind(t, patient)
+	if err := other.Put(t.Context(), "key", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o, err := s.Open(ctx, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	n.add(always, gets, func(req *http.Request) (*http.Response, error) {
+		cancel()
+		return reset(req)
+	})
+	if _, err := o.ReadAt(make([]byte, 7), 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
 	}
 }
 
