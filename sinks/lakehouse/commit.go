@@ -3,6 +3,7 @@ package lakehouse
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strconv"
 
 	"microbatch/ident"
@@ -104,18 +105,24 @@ func (s *Sink) batchInfo(id *int64, digest string, entry []byte) *action.BatchIn
 	}
 }
 
-// Fence commits the epoch alone, so that nothing of an older one can land afterwards. Where there is no table there is nothing to fence: it is made first.
+// Fence commits the epoch alone, so that nothing of an older one can land afterwards. Where there is no table there is nothing to fence.
 func (s *Sink) Fence(ctx context.Context, q sinks.QueryInfo) error {
-	if err := s.ensure(ctx); err != nil {
+	t, err := s.open(ctx)
+	if errors.Is(err, fs.ErrNotExist) && s.opened() == nil {
+		return nil
+	}
+	if err == nil {
+		err = t.Log().CheckWrite(t.Snapshot().State())
+	}
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.query, s.last = q, ident.NoBatch
 	s.mu.Unlock()
-	t := s.opened()
 	r := s.rules(ident.NoBatch, ident.Digest{})
 	blind := true
-	_, err := t.Commit(ctx, t.Snapshot(), translog.Change{
+	_, err = t.Commit(ctx, t.Snapshot(), translog.Change{
 		Info: action.CommitInfo{
 			Operation: "FENCE", OperationParameters: map[string]any{"queryId": r.id.app},
 			IsolationLevel: "Serializable", BlindAppend: &blind, Batch: s.batchInfo(nil, "", nil),

@@ -59,11 +59,12 @@ func New(c Config) (*Sink, error) {
 	return &Sink{cfg: c, parquet: parquet, undated: ident.NoBatch, last: ident.NoBatch}, nil
 }
 
-// Describe is the configuration; after Check or Recover with the table's id.
+// Describe is the configuration; after Check or Recover with the table's id. The id is the table's identity, not its place: a table may be moved with its
+// checkpoint, and another table in the same place is another table.
 func (s *Sink) Describe() ident.Description {
 	d := ident.Description{
 		Kind: "table", Name: fmt.Sprintf("Table[%s, %s]", s.cfg.URL, s.cfg.Format),
-		Identity:  map[string]any{"url": s.cfg.URL, "format": s.cfg.Format, "partition_by": append([]string{}, s.cfg.PartitionBy...)},
+		Identity:  map[string]any{"format": s.cfg.Format, "partition_by": append([]string{}, s.cfg.PartitionBy...)},
 		Evolution: map[string]any{"schema_evolution": s.cfg.SchemaEvolution},
 		Learned:   map[string]string{},
 	}
