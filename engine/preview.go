@@ -102,14 +102,19 @@ func (l *local) preview(ctx context.Context, work Work, rows int64, show func(ar
 			if err != nil {
 				return err
 			}
-			record := c.Record.NewSlice(0, min(c.Rows(), rows-p.Rows))
-			p.Rows += record.NumRows()
-			show(record)
-			record.Release()
+			if c.Record != nil { // a chunk may hold rejected rows alone
+				record := c.Record.NewSlice(0, min(c.Rows(), rows-p.Rows))
+				p.Rows += record.NumRows()
+				show(record)
+				record.Release()
+			}
 			c.Release()
 			if p.Rows >= rows {
 				break
 			}
+		}
+		if p.Rows >= rows {
+			break
 		}
 	}
 	p.Rejected = x.rejects.firsts

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -148,6 +149,11 @@ func (q Query) close() (first error) {
 	}
 	for _, s := range q.Sources {
 		keep("source", s.Close())
+	}
+	for _, op := range q.Transforms {
+		if c, ok := op.(io.Closer); ok { // one that keeps a session between batches
+			keep("transform", c.Close())
+		}
 	}
 	if q.Sink != nil {
 		keep("sink", q.Sink.Close())
