@@ -9,11 +9,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/codec"
+	"microbatch/codec/textfile"
 	"microbatch/internal/errcode"
 )
 
 // maxRow is how long the text of a row may be.
-const maxRow = 64 << 20
+const maxRow = textfile.MaxLine
+
+// tooLong refuses a row for its length.
+func tooLong() *codec.Reject {
+	return &codec.Reject{Code: errcode.RowLimit.ID, Detail: fmt.Sprintf("the row has more than %d bytes", maxRow)}
+}
 
 // maxHeld is how much text a decoder takes before it must be flushed: offsets within a column have 31 bits.
 const maxHeld = 1 << 30
@@ -45,7 +51,7 @@ func (d *decoder) Decode(msg []byte) error {
 		return d.decodeNull()
 	}
 	if len(msg) > maxRow {
-		return &codec.Reject{Code: errcode.RowLimit.ID, Detail: fmt.Sprintf("the row has %d bytes, more than %d", len(msg), maxRow)}
+		return tooLong()
 	}
 	if len(msg) > 0 && msg[0] == bom[0] {
 		msg = bytes.TrimPrefix(msg, bom)
@@ -84,7 +90,7 @@ func (d *decoder) decodeNull() error {
 }
 
 // takeBack removes what a refused row has left, and says why it was refused.
-func (r *rows) takeBack() error {
+func (r *rows) takeBack() *codec.Reject {
 	r.columns.Truncate(r.n)
 	r.entries = r.entries[:0]
 	reject := r.reject

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,7 +14,6 @@ import (
 	"microbatch/batch"
 	"microbatch/codec"
 	"microbatch/codec/textfile"
-	"microbatch/internal/errcode"
 )
 
 // maxKept is how large a read buffer may be to be kept for the next unit.
@@ -46,14 +44,14 @@ func (f *Files) Decode(ctx context.Context, file codec.File, unit codec.Unit, sc
 			return
 		}
 		in := textfile.NewReader(file, unit, w.buf)
-		d := fileDecoder{rows: w.rows, name: file.Name, seen: seen, yield: yield}
+		d := fileDecoder{rows: w.rows, out: textfile.Output{Name: file.Name, Yield: yield}, seen: seen}
 		defer func() {
 			w.rows.reset()
 			if w.buf = in.Buffer(); len(w.buf) <= maxKept {
 				f.kept.Put(w)
 			}
 		}()
-		if err := d.run(ctx, in); err != nil && !errors.Is(err, errLeft) {
+		if err := d.run(ctx, in); err != nil && !errors.Is(err, textfile.ErrLeft) {
 			yield(batch.Chunk{}, err)
 		}
 	}
@@ -84,37 +82,32 @@ func (f *Files) workspace(schema *arrow.Schema, alloc memory.Allocator) (*worksp
 	return w, nil
 }
 
-// errLeft says that the receiver of the stream has left.
-var errLeft = errors.New("json: the stream was left")
-
 // fileDecoder decodes one unit.
 type fileDecoder struct {
 	*rows
-	name     string
-	seen     *int64
-	yield    func(batch.Chunk, error) bool
-	rejected []batch.Rejected
-	kept     int64 // bytes of rejected rows
+	out  textfile.Output
+	seen *int64
 }
 
 // run decodes all lines and yields what is left at the end.
 func (d *fileDecoder) run(ctx context.Context, in *textfile.Reader) error {
 	for {
 		lines, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return d.yieldChunk()
-		}
-		if errors.Is(err, textfile.ErrLong) {
+		switch {
+		case errors.Is(err, io.EOF):
+			return d.emit()
+		case errors.Is(err, textfile.ErrLong):
 			*d.seen++
-			d.keep(lines.Base, lines.Buf, &codec.Reject{Code: errcode.RowLimit.ID, Detail: fmt.Sprintf("the row has more than %d bytes", textfile.MaxLine)})
-		} else if err == nil {
-			err = d.decode(lines)
-		}
-		if err != nil && !errors.Is(err, textfile.ErrLong) {
-			return err
+			d.out.Reject(lines.Base, lines.Buf, tooLong())
+		case err != nil:
+			return fmt.Errorf("json: %w", err)
+		default:
+			if err := d.decode(lines); err != nil {
+				return err
+			}
 		}
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("json: %s: %w", d.name, err)
+			return fmt.Errorf("json: %s: %w", d.out.Name, err)
 		}
 	}
 }
@@ -138,15 +131,14 @@ func (d *fileDecoder) decode(lines textfile.Lines) error {
 		}
 		if end < 0 {
 			end = i + bytes.IndexByte(d.buf[i:lines.To], '\n')
-			err := d.takeBack()
-			d.keep(lines.Base+int64(i), bytes.TrimSuffix(d.buf[i:end], []byte("\r")), err)
+			d.out.Reject(lines.Base+int64(i), d.buf[i:end], d.takeBack())
 		} else {
 			d.n++
 			d.bytes += int64(end - i)
 		}
 		i = end + 1
-		if d.n >= batch.TargetRows || d.size()+d.kept >= batch.TargetBytes || len(d.rejected) >= batch.TargetRows {
-			if err := d.yieldChunk(); err != nil {
+		if d.out.Full(d.n, d.size()) {
+			if err := d.emit(); err != nil {
 				return err
 			}
 		}
@@ -154,25 +146,10 @@ func (d *fileDecoder) decode(lines textfile.Lines) error {
 	return nil
 }
 
-// keep notes a rejected row.
-func (d *fileDecoder) keep(at int64, row []byte, err error) {
-	raw := bytes.Clone(row[:min(len(row), batch.MaxRaw)])
-	d.kept += int64(len(raw))
-	d.rejected = append(d.rejected, batch.Rejected{Position: d.name + "@" + strconv.FormatInt(at, 10), Reason: err.Error(), Raw: raw})
-}
-
-// yieldChunk hands over the rows and the rejected rows, if there are any.
-func (d *fileDecoder) yieldChunk() error {
-	if d.n == 0 && len(d.rejected) == 0 {
-		return nil
+// emit hands over the rows decoded and rejected so far.
+func (d *fileDecoder) emit() error {
+	if d.n == 0 {
+		return d.out.Emit(nil)
 	}
-	chunk := batch.Chunk{Rejected: d.rejected}
-	if d.n > 0 {
-		chunk.Record = d.flush()
-	}
-	d.rejected, d.kept = nil, 0
-	if !d.yield(chunk, nil) {
-		return errLeft
-	}
-	return nil
+	return d.out.Emit(d.flush())
 }

@@ -15,6 +15,8 @@ const (
 	Slack = 64
 	// MaxLine is how long a line may be, in bytes.
 	MaxLine = 64 << 20
+	// reserve is what a buffer has behind the room for text: slack, and one line end (X2).
+	reserve = Slack + 1
 	// block is how much is read at once, and margin how much of it is behind the unit, for the end of its last line.
 	block  = 1 << 20
 	margin = 64 << 10
@@ -25,26 +27,37 @@ var ErrLong = errors.New("textfile: a line is too long")
 
 // Reader reads one unit of a file. It is used by one goroutine.
 type Reader struct {
-	file  codec.File
-	buf   []byte // buf[pos:end] is what was read and not taken yet
-	pos   int
-	end   int
-	base  int64 // where buf[0] stands in the file
-	to    int64 // lines that begin from here on are not ours
-	begun bool  // the first block was read
-	eof   bool  // nothing is left to read
-	last  bool  // the last line was taken
+	file   codec.File
+	buf    []byte // buf[pos:end] is what was read and not taken yet
+	pos    int
+	end    int
+	base   int64 // where buf[0] stands in the file
+	to     int64 // lines that begin from here on are not ours
+	begun  bool  // the first block was read
+	eof    bool  // nothing is left to read
+	last   bool  // the last line was taken
+	more   int   // how many bytes the next lines must exceed
+	rowEnd func() func([]byte) int
 }
 
 // NewReader prepares the reading of a unit. buf is memory to use, or nil; Buffer returns it, perhaps larger. Of a compressed file the only unit is
 // all of its stream, and positions count decompressed bytes.
 func NewReader(f codec.File, u codec.Unit, buf []byte) *Reader {
-	r := &Reader{file: f, buf: buf[:cap(buf)], base: u.From, to: u.To}
+	r := &Reader{file: f, buf: buf[:cap(buf)], base: u.From, to: u.To, rowEnd: lineEnd}
 	if f.At == nil {
 		r.base, r.to = 0, 1<<62
 	}
 	return r
 }
+
+// lineEnd is the row end of formats whose rows are single lines.
+func lineEnd() func([]byte) int {
+	return func(b []byte) int { return bytes.IndexByte(b, '\n') + 1 }
+}
+
+// RowEnd is for formats whose rows may be several lines. The function it is given makes a function that finds the end of one row: called with the
+// row's text piece by piece, it returns the length of the piece up to the row's end, or 0 if the row goes on.
+func (r *Reader) RowEnd(finder func() func(piece []byte) int) { r.rowEnd = finder }
 
 // Buffer is the memory in use, to be handed to another reader when this one is done.
 func (r *Reader) Buffer() []byte { return r.buf }
@@ -54,6 +67,14 @@ type Lines struct {
 	Buf      []byte // followed by slack
 	From, To int
 	Base     int64 // where Buf[0] stands in the file
+	Last     bool  // the unit has no lines behind these
+}
+
+// Unread gives back the lines from Buf[i] on, the beginning of a row of several lines: the next Lines begin with them and have more. Not to be
+// called for the last lines.
+func (r *Reader) Unread(i int) {
+	r.more = r.pos - i
+	r.pos = i
 }
 
 // Next takes the next lines of the unit; io.EOF behind the last. ErrLong comes with the beginning of a line that is too long, which counts as taken.
@@ -66,8 +87,9 @@ func (r *Reader) Next() (Lines, error) {
 	}
 	for !r.last {
 		if n := r.wholeLines(); n > 0 {
-			lines := Lines{Buf: r.buf, From: r.pos, To: r.pos + n, Base: r.base}
+			lines := Lines{Buf: r.buf, From: r.pos, To: r.pos + n, Base: r.base, Last: r.last}
 			r.pos += n
+			r.more = 0
 			return lines, nil
 		}
 		if r.last {
@@ -129,13 +151,13 @@ func (r *Reader) wholeLines() int {
 			return int(rest) + i
 		}
 	}
-	if i := bytes.LastIndexByte(unread, '\n'); i >= 0 {
-		return i + 1
+	if i := bytes.LastIndexByte(unread[r.more:], '\n'); i >= 0 {
+		return r.more + i + 1
 	}
 	if !r.eof {
 		return 0
 	}
-	r.buf[r.end] = '\n' // (X2); the slack has room for it
+	r.buf[r.end] = '\n' // (X2)
 	r.end++
 	r.last = true
 	return len(unread) + 1
@@ -149,12 +171,17 @@ func (r *Reader) fill() error {
 		r.end -= r.pos
 		r.pos = 0
 	}
-	if free := len(r.buf) - Slack - r.end; free < block/2 {
-		grown := make([]byte, max(2*r.end, block+margin)+Slack)
+	need, whole := int64(block/2), int64(block+margin)
+	if r.file.At != nil { // a small file needs no large buffer
+		left := max(0, r.file.Size-r.base-int64(r.end))
+		need, whole = min(need, left), min(whole, int64(r.end)+left)
+	}
+	if int64(len(r.buf)-reserve-r.end) < need {
+		grown := make([]byte, max(int64(2*r.end), whole)+reserve)
 		copy(grown, r.buf[:r.end])
 		r.buf = grown
 	}
-	n, err := r.read(r.buf[r.end : len(r.buf)-Slack])
+	n, err := r.read(r.buf[r.end : len(r.buf)-reserve])
 	r.end += n
 	if errors.Is(err, io.EOF) {
 		r.eof = true
@@ -197,13 +224,14 @@ func (r *Reader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// passLong takes a line that is too long: its beginning is returned, the rest is read past.
+// passLong takes a row that is too long: its beginning is returned, the rest is read past.
 func (r *Reader) passLong() (Lines, error) {
-	start := r.base + int64(r.pos)
+	start, end := r.base+int64(r.pos), r.rowEnd()
 	head := append([]byte(nil), r.buf[r.pos:r.pos+batch.MaxRaw]...)
+	r.more = 0
 	for {
-		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
-			r.pos += i + 1
+		if n := end(r.buf[r.pos:r.end]); n > 0 {
+			r.pos += n
 			break
 		}
 		r.pos = r.end
