@@ -168,7 +168,7 @@ func run(ctx context.Context, s *Session, sql string) ([]string, error) {
 		for i := range int(rec.NumRows()) {
 			cells := make([]string, rec.NumCols())
 			for j := range cells {
-				cells[j] = rec.Column(j).ValueStr(i)
+				cells[j] = strings.Clone(rec.Column(j).ValueStr(i)) // the record's memory goes
 			}
 			out = append(out, strings.Join(cells, "|"))
 		}

@@ -16,7 +16,8 @@ type Result struct {
 // Schema is the result's columns, in DuckDB's Arrow types: they may be others than those of tables.
 func (r *Result) Schema() *arrow.Schema { return r.rows.Schema() }
 
-// Next is the next record, nil after the last one. The caller releases it. Rows come as they are found: an error may follow some.
+// Next is the next record, nil after the last one. The caller releases it, and copies texts that it keeps: they are in DuckDB's memory. Rows come as they are
+// found: an error may follow some.
 func (r *Result) Next() (arrow.RecordBatch, error) {
 	rec, err := r.rows.Next()
 	if err != nil {
