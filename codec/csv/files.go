@@ -18,7 +18,7 @@ import (
 )
 
 // maxKept is how large a read buffer may be to be kept for the next unit.
-const maxKept = 4 << 20
+const maxKept = 16 << 20
 
 // Decode reads the rows that begin in the unit.
 func (f *Files) Decode(ctx context.Context, file codec.File, unit codec.Unit, schema *arrow.Schema, alloc memory.Allocator, seen *int64) batch.Stream {

@@ -17,7 +17,7 @@ import (
 )
 
 // maxKept is how large a read buffer may be to be kept for the next unit.
-const maxKept = 4 << 20
+const maxKept = 16 << 20
 
 // Files is NDJSON, one object a line; it implements codec.Files. It may be used by many goroutines.
 type Files struct {

@@ -17,9 +17,11 @@ const (
 	MaxLine = 64 << 20
 	// reserve is what a buffer has behind the room for text: slack, and one line end (X2).
 	reserve = Slack + 1
-	// block is how much is read at once, and margin how much of it is behind the unit, for the end of its last line.
-	block  = 1 << 20
-	margin = 64 << 10
+	// A unit is read at once, in blocks of at most maxBlock: where it lies remotely, each read is a request. A stream is read in blocks of block.
+	// margin is how much is read behind the unit, for the end of its last line.
+	block    = 1 << 20
+	maxBlock = 8 << 20
+	margin   = 64 << 10
 )
 
 // ErrLong says that a line is longer than MaxLine.
@@ -36,6 +38,7 @@ type Reader struct {
 	begun  bool  // the first block was read
 	eof    bool  // nothing is left to read
 	last   bool  // the last line was taken
+	block  int64 // how much to read at once
 	more   int   // how many bytes the next lines must exceed
 	rowEnd func() func([]byte) int
 }
@@ -43,9 +46,9 @@ type Reader struct {
 // NewReader prepares the reading of a unit. buf is memory to use, or nil; Buffer returns it, perhaps larger. Of a compressed file the only unit is
 // all of its stream, and positions count decompressed bytes.
 func NewReader(f codec.File, u codec.Unit, buf []byte) *Reader {
-	r := &Reader{file: f, buf: buf[:cap(buf)], base: u.From, to: u.To, rowEnd: lineEnd}
+	r := &Reader{file: f, buf: buf[:cap(buf)], base: u.From, to: u.To, rowEnd: lineEnd, block: min(max(u.To-u.From, block), maxBlock)}
 	if f.At == nil {
-		r.base, r.to = 0, 1<<62
+		r.base, r.to, r.block = 0, 1<<62, block
 	}
 	return r
 }
@@ -171,7 +174,7 @@ func (r *Reader) fill() error {
 		r.end -= r.pos
 		r.pos = 0
 	}
-	need, whole := int64(block/2), int64(block+margin)
+	need, whole := int64(block/2), r.block+margin
 	if r.file.At != nil { // a small file needs no large buffer
 		left := max(0, r.file.Size-r.base-int64(r.end))
 		need, whole = min(need, left), min(whole, int64(r.end)+left)
@@ -196,11 +199,7 @@ func (r *Reader) fill() error {
 // read reads one block of the stream, or of the file as far as the unit needs it. io.EOF may come with bytes.
 func (r *Reader) read(p []byte) (int, error) {
 	if r.file.At == nil {
-		n, err := io.ReadFull(r.file.Stream, p)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = io.EOF
-		}
-		return n, err
+		return readFull(r.file.Stream, p)
 	}
 	from := r.base + int64(r.end)
 	want := r.to + margin - from // ours, and probably the end of the last line
@@ -220,6 +219,17 @@ func (r *Reader) read(p []byte) (int, error) {
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("the file became shorter than %d bytes: %w", r.file.Size, io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
+// readFull reads until p is full or the stream ends, with io.EOF. It is not io.ReadFull, which says io.ErrUnexpectedEOF for a short end: that is what a
+// decompressor says of a file that was cut off.
+func readFull(stream io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var k int
+		k, err = stream.Read(p[n:])
+		n += k
 	}
 	return n, err
 }

@@ -2,7 +2,9 @@ package textfile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand"
 	"strings"
@@ -117,5 +119,30 @@ func TestFileThatBecomesShorter(t *testing.T) {
 	file := codec.File{Name: "f", At: strings.NewReader("a\nb\n"), Size: 10}
 	if _, err := NewReader(file, codec.Unit{To: 10}, nil).Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCompressedFileThatWasCutOff is an error, not an end.
+func TestCompressedFileThatWasCutOff(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for i := range 100_000 {
+		fmt.Fprintln(w, i)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{packed.Len() - 1, packed.Len() - 8, packed.Len() / 2} {
+		unpacked, err := gzip.NewReader(bytes.NewReader(packed.Bytes()[:n]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewReader(codec.File{Name: "f.gz", Stream: unpacked}, codec.Unit{}, nil)
+		for err == nil {
+			_, err = r.Next()
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes of %d: the stream ended with %v", n, packed.Len(), err)
+		}
 	}
 }
