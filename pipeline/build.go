@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"microbatch/engine"
 	"microbatch/pipeline/config"
@@ -17,6 +18,8 @@ type Options struct {
 	Log      *slog.Logger // told what an operator should know while the query runs; nil: nobody
 	Console  io.Writer    // where the console sink prints; nil: standard output
 	Programs io.Writer    // what the program of a foreachbatch sink writes; nil: standard error
+	// RetryFor is how long a service that does not answer is asked again before that is an error, which the query may then repeat; 0: as each adapter has it.
+	RetryFor time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -35,7 +38,7 @@ func (o Options) withDefaults() Options {
 // Build constructs the query of a pipeline file. It opens nothing.
 // The caller may set more fields of the query (Listener, ShutdownTimeout, ...) before running it; the query then owns all components.
 func Build(ctx context.Context, c *Config, o Options) (engine.Query, error) {
-	b := builder{c, NewStores(c), o.withDefaults()}
+	b := newBuilder(c, o)
 	q := engine.Query{
 		Name:          c.Name,
 		OnError:       onError(c.OnError),
@@ -78,6 +81,12 @@ type builder struct {
 	c      *Config
 	stores *Stores
 	Options
+}
+
+func newBuilder(c *Config, o Options) builder {
+	stores := NewStores(c)
+	stores.retryFor = o.RetryFor
+	return builder{c, stores, o.withDefaults()}
 }
 
 // at says where in the file the part stands that cannot be built.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -10,7 +11,7 @@ import (
 
 // Infer opens the source of a pipeline file and gives the schema of its rows, inferred from a sample if the file declares none. Nothing is written.
 func Infer(ctx context.Context, c *Config) (s *arrow.Schema, err error) {
-	b := builder{c, NewStores(c), Options{}.withDefaults()}
+	b := newBuilder(c, Options{RetryFor: 10 * time.Second}) // somebody waits
 	source, err := b.source(ctx)
 	if err != nil {
 		return nil, err

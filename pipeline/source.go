@@ -70,6 +70,7 @@ func (b builder) kafka(k *config.Kafka, declared *arrow.Schema) (sources.Source,
 		Format:     format,
 		Schema:     declared,
 		Notice:     b.notice,
+		RetryFor:   b.RetryFor,
 	}
 	if t := k.TLS; t != nil {
 		c.TLS = &kafka.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName}

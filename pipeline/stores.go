@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"microbatch/objstore"
 	"microbatch/objstore/localfs"
@@ -16,6 +17,7 @@ import (
 // Stores opens folders and s3:// prefixes with the settings of a pipeline file.
 type Stores struct {
 	settings config.S3
+	retryFor time.Duration // 0: as the adapter has it
 }
 
 // NewStores takes the settings of c; with nil, S3 is reached by the AWS environment alone.
@@ -90,7 +92,7 @@ func (s *Stores) bucket(bucket, prefix string) s3.Config {
 	a := s.access(bucket)
 	c := s3.Config{
 		Bucket: bucket, Prefix: prefix, Endpoint: a.Endpoint, Region: a.Region, PathStyle: a.Endpoint != "",
-		AccessKey: a.AccessKey.Value(), SecretKey: a.SecretKey.Value(), SessionToken: a.SessionToken.Value(),
+		AccessKey: a.AccessKey.Value(), SecretKey: a.SecretKey.Value(), SessionToken: a.SessionToken.Value(), RetryFor: s.retryFor,
 	}
 	if a.PathStyle != nil {
 		c.PathStyle = *a.PathStyle

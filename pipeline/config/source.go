@@ -24,12 +24,18 @@ type Source struct {
 
 // CSV is how CSV is written.
 type CSV struct {
-	// The first line of each file names the columns.
+	// The first line of each file names the columns. Kafka records have no such line.
 	Header bool `yaml:"header" default:"true"`
-	// What stands between fields: one character.
+	// What stands between fields: one ASCII character; `"\t"` is a tab.
 	Delimiter string `yaml:"delimiter" default:","`
-	// The text that stands for null.
+	// What encloses fields that hold delimiters, quotes or line ends.
+	Quote string `yaml:"quote" default:"\""`
+	// What makes a quote in a quoted field a character. Left out: a quote is written twice. Spark writes a backslash.
+	Escape string `yaml:"escape"`
+	// The text that stands for null, when it is not in quotes. Left out: an empty field.
 	Null string `yaml:"null"`
+	// A line end always ends a row, in quotes too: then large files are cut without looking through them first.
+	SingleLine bool `yaml:"single_line"`
 }
 
 // Kafka is a source of Kafka topics.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"microbatch/internal/errcode"
 	"microbatch/schema"
@@ -68,8 +67,13 @@ func (v validator) source() {
 	if v.given("source.csv") && format != "csv" {
 		v.clash("source.csv", "source.csv: the format is %s; add format: csv or remove it", format)
 	}
-	if d := s.CSV.Delimiter; d != "" && utf8.RuneCountInString(d) != 1 {
-		v.wrong("source.csv.delimiter", "want one character, have %d", utf8.RuneCountInString(d))
+	for _, c := range [][2]string{{"delimiter", s.CSV.Delimiter}, {"quote", s.CSV.Quote}, {"escape", s.CSV.Escape}} {
+		if len(c[1]) > 1 || strings.ContainsAny(c[1], "\r\n") {
+			v.wrong("source.csv."+c[0], "want one ASCII character, have %d bytes", len(c[1]))
+		}
+	}
+	if s.CSV.Delimiter == s.CSV.Quote && s.CSV.Quote != "" {
+		v.clash("source.csv.quote", "source.csv: delimiter and quote are the same character")
 	}
 	if _, err := schema.ParseDDL(s.Schema); s.Schema != "" && err != nil {
 		v.wrong("source.schema", "%v", withoutPrefix(err))
@@ -96,6 +100,12 @@ func withoutPrefix(err error) error {
 func (v validator) kafka(k *Kafka, format string) {
 	if format == "parquet" {
 		v.clash("source.format", "source.format: Kafka records are json or csv, one row each; parquet is for files")
+	}
+	if v.given("source.csv.header") && v.Source.CSV.Header {
+		v.clash("source.csv.header", "source.csv.header: a Kafka record is one row and has no line of names; remove it")
+	}
+	if format == "csv" && v.Source.Schema == "" {
+		v.missing("source.schema", "Kafka records in csv have no names: declare the columns, such as schema: id BIGINT, name STRING")
 	}
 	for i, b := range k.Brokers {
 		if host, port, err := net.SplitHostPort(b); b != "" && (err != nil || host == "" || !isPort(port)) {

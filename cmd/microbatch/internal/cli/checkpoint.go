@@ -98,7 +98,7 @@ so entries can be rebuilt; what cannot be proved is refused. The repair fences a
 			if err != nil {
 				return err
 			}
-			q, err := pipeline.Build(cmd.Context(), c, pipeline.Options{})
+			q, err := pipeline.Build(cmd.Context(), c, pipeline.Options{RetryFor: patience})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 
 // dryRun shows the first rows of the next batch and writes nothing.
 func dryRun(ctx context.Context, std IO, c *pipeline.Config, n int64) error {
-	q, err := pipeline.Build(ctx, c, pipeline.Options{})
+	q, err := pipeline.Build(ctx, c, pipeline.Options{RetryFor: patience})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,9 @@ import (
 
 // defaultFile is the pipeline file when none is named.
 const defaultFile = "microbatch.yaml"
+
+// patience is how long commands that somebody waits for ask a service that does not answer.
+const patience = 10 * time.Second
 
 // pipelineFlags are the flags of commands that take a pipeline file.
 type pipelineFlags struct {

@@ -51,8 +51,8 @@ a crash, a kill -9 or a full disk at any moment never loses or doubles a row.`,
   microbatch init --from events.ndjson    # a first pipeline file from your own data
   microbatch start                        # run microbatch.yaml
   microbatch query "SELECT count(*) FROM 'out/events'"`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { // before cobra's own check, whose error has no code
 			if err := cmd.ValidateFlagGroups(); err != nil {
 				return errcode.Usage.New("", "%s: %v", cmd.CommandPath(), err)

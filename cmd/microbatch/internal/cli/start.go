@@ -102,11 +102,7 @@ func (f *startFlags) apply(c *pipeline.Config) error {
 }
 
 func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) error {
-	log := slog.New(slog.NewTextHandler(std.Err, nil))
-	show, quiet := f.reporter(std, c, log)
-	if quiet {
-		log = slog.New(slog.DiscardHandler) // the listener's notices say the same
-	}
+	show, log := f.reporter(std, c)
 	q, err := pipeline.Build(ctx, c, pipeline.Options{Log: log, Console: std.Out, Programs: std.Err})
 	if err != nil {
 		return err
@@ -139,23 +135,17 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 	return q.Run(ctx)
 }
 
-// reporter is what shows the progress, and whether it also shows notices, which then need not be logged.
-func (f *startFlags) reporter(std IO, c *pipeline.Config, log *slog.Logger) (engine.Listener, bool) {
+// reporter is what shows the progress, and the logger beside it.
+func (f *startFlags) reporter(std IO, c *pipeline.Config) (engine.Listener, *slog.Logger) {
+	log := slog.New(slog.NewTextHandler(std.Err, nil)).With("pipeline", c.Name)
 	terminal, onTerminal := isTerminal(std.Err)
-	kind := f.progress
-	if kind == "" {
-		kind = "log"
-		if onTerminal {
-			kind = "line"
-		}
-	}
-	switch kind {
-	case "json":
-		return report.JSON(std.Out), false
-	case "none":
-		return engine.Listener{}, false
-	case "log":
-		return report.Log(log.With("pipeline", c.Name)), false
+	switch kind := f.progress; {
+	case kind == "json":
+		return report.JSON(std.Out), log
+	case kind == "none":
+		return engine.Listener{}, log
+	case kind == "log" || kind == "" && !onTerminal:
+		return report.Log(log), log
 	}
 	width := func() int {
 		if !onTerminal {
@@ -168,7 +158,7 @@ func (f *startFlags) reporter(std IO, c *pipeline.Config, log *slog.Logger) (eng
 		return w
 	}
 	line := &report.Line{Out: std.Err, Width: width, Now: time.Now, Once: c.Trigger.Once}
-	return line.Listener(), true
+	return line.Listener(), line.Log()
 }
 
 // summary says what a pipeline does in a line.

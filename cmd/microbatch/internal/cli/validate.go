@@ -88,7 +88,7 @@ func validate(ctx context.Context, f *pipelineFlags, args []string, offline bool
 		v.Valid = true
 		return v, nil
 	}
-	q, err := pipeline.Build(ctx, c, pipeline.Options{})
+	q, err := pipeline.Build(ctx, c, pipeline.Options{RetryFor: patience})
 	if err != nil {
 		return v, err
 	}

@@ -1,22 +1,26 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"microbatch/engine"
 )
 
-// Line shows a query as one line of a terminal that is written over again and again.
+// Line shows a query as one line of a terminal that is written over again and again. Log lines go above it.
 type Line struct {
 	Out   io.Writer
 	Width func() int // of the terminal, in columns
 	Now   func() time.Time
 	Once  bool // the query stops when it has caught up: then its end is known
 
+	mu     sync.Mutex
 	name   string
 	total  int64 // rows of the batches that are done
 	began  time.Time
@@ -29,8 +33,57 @@ type Line struct {
 
 // Listener is the line as a listener.
 func (l *Line) Listener() engine.Listener {
-	return engine.Listener{Started: l.started, Working: l.working, Progress: l.progress, Idle: l.idle, Notice: l.notice, Terminated: l.terminated}
+	return engine.Listener{
+		Started:    locked(l, l.started),
+		Working:    locked(l, l.working),
+		Progress:   locked(l, l.progress),
+		Idle:       locked(l, l.idle),
+		Terminated: locked(l, l.terminated),
+	}
 }
+
+// locked keeps events and log lines, which come from other goroutines, out of each other's way.
+func locked[T any](l *Line, f func(T)) func(T) {
+	return func(v T) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f(v)
+	}
+}
+
+// Log is a logger whose lines stand above the live line.
+func (l *Line) Log() *slog.Logger { return slog.New(&lineLog{line: l}) }
+
+// lineLog writes log records for people.
+type lineLog struct {
+	line  *Line
+	attrs string
+}
+
+// Enabled leaves debugging out.
+func (h *lineLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+// Handle writes one line: "note: message key=value".
+func (h *lineLog) Handle(_ context.Context, r slog.Record) error {
+	text := "note: " + r.Message + h.attrs
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	h.line.mu.Lock()
+	defer h.line.mu.Unlock()
+	h.line.above(text)
+	return nil
+}
+
+// WithAttrs adds attributes to each line.
+func (h *lineLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	out := *h
+	for _, a := range attrs {
+		out.attrs += " " + a.String()
+	}
+	return &out
+}
+
+// WithGroup ignores groups: the lines are for people.
+func (h *lineLog) WithGroup(string) slog.Handler { return h }
 
 func (l *Line) started(s engine.Started) {
 	l.name, l.began = s.Name, l.Now()
@@ -98,8 +151,6 @@ func (l *Line) idle(engine.Idle) {
 	parts := append([]string{l.name + "  waiting for data", count(float64(l.total)) + " rows"}, l.tail()...)
 	l.draw(strings.Join(parts, "  "))
 }
-
-func (l *Line) notice(text string) { l.above("note: " + text) }
 
 func (l *Line) terminated(error) {
 	l.clear()

@@ -6,11 +6,11 @@ import (
 	"microbatch/engine"
 )
 
-// Log writes one log line for each batch. The level of idle signs is debug.
+// Log writes one log line for each batch. Notices are not among them: the engine logs them itself.
 func Log(log *slog.Logger) engine.Listener {
 	return engine.Listener{
 		Started: func(s engine.Started) {
-			log.Info("started", "pipeline", s.Name, "query", string(s.ID), "run", string(s.Run), "epoch", int64(s.Epoch), "plan", s.Plan)
+			log.Info("started", "query", string(s.ID), "run", string(s.Run), "epoch", int64(s.Epoch), "plan", s.Plan)
 		},
 		Progress: func(p engine.Progress) {
 			args := []any{"batch", int64(p.Batch), "rows", p.InputRows, "out", p.Sink.Rows, "ms", p.BatchDuration}
@@ -37,8 +37,7 @@ func Log(log *slog.Logger) engine.Listener {
 			}
 			log.Info("batch", args...)
 		},
-		Idle:   func(engine.Idle) { log.Debug("waiting for data") },
-		Notice: func(text string) { log.Warn(printable(text)) },
+		Idle: func(engine.Idle) { log.Debug("waiting for data") },
 		Terminated: func(err error) {
 			if err == nil {
 				log.Info("ended")

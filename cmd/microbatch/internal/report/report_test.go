@@ -28,7 +28,9 @@ func run(l engine.Listener, tick func()) {
 		rate := 333333.3
 		l.Progress(engine.Progress{Batch: 4, InputRows: 1_000_000, Rejected: 3, PerSecond: &rate, Behind: 0, Attempts: 2, Sink: engine.SinkProgress{Rows: 999_997, Version: 7, Files: 2, Bytes: 4_500_000}})
 	}
-	l.Notice("topic \x1b[31mevil\nhas lost records")
+	if l.Notice != nil {
+		l.Notice("topic \x1b[31mevil\nhas lost records")
+	}
 	tick()
 	l.Idle(engine.Idle{ID: "q", Run: "r"})
 	l.Terminated(nil)
@@ -40,13 +42,14 @@ func TestLineOnATerminal(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := &Line{Out: &out, Width: func() int { return 100 }, Now: func() time.Time { return now }, Once: true}
 	run(l.Listener(), func() { now = now.Add(time.Second) })
+	l.Log().With("query", "q").Warn("topic \x1b[31mevil\nhas lost records", "n", 3)
 	text := out.String()
 	for _, want := range []string{
 		"orders: goes on with batch 4\n",
 		"\rorders  batch 4  ░░░░░░░░░░░░░░░░░░░░   0%  0 rows/s  0 rows  1.00M behind  prepare",
 		"█████░░░░░░░░░░░░░░░  25%  500k rows/s  500k rows  1.00M behind",
 		"███████████████░░░░░  75%", "1.50M rows  0 behind", "6 rejected  table version 7",
-		"note: topic ?[31mevil?has lost records\n",
+		"note: topic ?[31mevil?has lost records query=q n=3\n",
 		"waiting for data  2.00M rows",
 		"orders  2.00M rows in 7.0s  6 rejected  table version 7\n",
 	} {
