@@ -2,6 +2,7 @@ package json
 
 import (
 	"fmt"
+	"hash/maphash"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -88,7 +89,7 @@ func (f *Format) newRows(schema *arrow.Schema, alloc memory.Allocator, blanks ui
 	if err != nil {
 		return nil, errcode.RowSchema.Wrap(err, "", "json")
 	}
-	r := &rows{columns: columns, parser: parser{white: blanks}}
+	r := &rows{columns: columns, parser: parser{white: blanks, seed: maphash.MakeSeed()}}
 	declared := columns.Cols()
 	if f.options.Rescue != "" {
 		last := len(declared) - 1

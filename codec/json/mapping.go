@@ -1,6 +1,9 @@
 package json
 
 import (
+	"hash/maphash"
+	"slices"
+
 	"microbatch/codec/column"
 	"microbatch/internal/errcode"
 )
@@ -16,7 +19,8 @@ func (p *parser) mapping(f *field, i, depth int) int {
 	if end < 0 {
 		return -1
 	}
-	if keep := unique(keys, first); keep != nil {
+	if p.repeated(keys, first) {
+		keep := unique(keys, first)
 		entries := append([]entry(nil), p.entries[open:]...)
 		pairs.Truncate(first)
 		for _, k := range keep {
@@ -81,29 +85,25 @@ func (p *parser) pair(f *field, e entry, depth int) int {
 	return j
 }
 
-// fewKeys is up to how many keys are compared with each other; more are looked up.
+// fewKeys is up to how many keys are compared with each other; of more the hashes are.
 const fewKeys = 8
 
-// unique says which of the keys from first on to keep so that each stands once, where it stands last; nil: all.
-func unique(keys *column.Column, first int) []int {
-	n := keys.Len() - first
-	if n <= fewKeys && !repeatedAmongFew(keys, first) {
-		return nil
+// repeated reports whether one of the keys from first on stands twice.
+func (p *parser) repeated(keys *column.Column, first int) bool {
+	if keys.Len()-first <= fewKeys {
+		return repeatedAmongFew(keys, first)
 	}
-	last := make(map[string]int, n)
-	for k := range n {
-		last[string(keys.Value(first+k))] = k
+	p.hashes = p.hashes[:0]
+	for i := first; i < keys.Len(); i++ {
+		p.hashes = append(p.hashes, maphash.Bytes(p.seed, keys.Value(i)))
 	}
-	if len(last) == n {
-		return nil
-	}
-	var keep []int
-	for k := range n {
-		if last[string(keys.Value(first+k))] == k {
-			keep = append(keep, k)
+	slices.Sort(p.hashes)
+	for i, h := range p.hashes[1:] {
+		if h == p.hashes[i] { // once in an age by chance: unique looks closer
+			return true
 		}
 	}
-	return keep
+	return false
 }
 
 // repeatedAmongFew compares each key with each.
@@ -116,4 +116,20 @@ func repeatedAmongFew(keys *column.Column, first int) bool {
 		}
 	}
 	return false
+}
+
+// unique says which of the keys from first on to keep so that each stands once, where it stands last.
+func unique(keys *column.Column, first int) []int {
+	n := keys.Len() - first
+	last := make(map[string]int, n)
+	for k := range n {
+		last[string(keys.Value(first+k))] = k
+	}
+	var keep []int
+	for k := range n {
+		if last[string(keys.Value(first+k))] == k {
+			keep = append(keep, k)
+		}
+	}
+	return keep
 }

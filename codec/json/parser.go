@@ -1,6 +1,7 @@
 package json
 
 import (
+	"hash/maphash"
 	"math"
 
 	"microbatch/codec"
@@ -30,6 +31,8 @@ type parser struct {
 	inside  bool           // an unknown field was met inside of the present field of root
 	scratch []byte         // the text of a string with escapes
 	entries []entry        // of the maps that are being read, the innermost last
+	hashes  []uint64       // of a map's keys
+	seed    maphash.Seed
 	reject  codec.Reject
 }
 
