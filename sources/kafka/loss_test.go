@@ -241,6 +241,10 @@ func TestALogThatWasCutAndHasGrownAgainIsNoticedByItsLeaderEpoch(t *testing.T) {
 	if !errcode.Has(err, errcode.KafkaTruncated) {
 		t.Errorf("rerun of a pending range: %v", err)
 	}
+	_, err = k.open(k.config("orders")).Splits(t.Context(), p.To, p.To, p.Aux, 1)
+	if !errcode.Has(err, errcode.KafkaTruncated) {
+		t.Errorf("the empty range at the end of the last batch, after a restart: %v", err)
+	}
 }
 
 func TestAHangingTransactionIsNamedAndNothingSpins(t *testing.T) {

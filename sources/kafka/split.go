@@ -18,6 +18,7 @@ import (
 )
 
 // Splits shares a range between up to want readers. Each takes whatever slab comes next: any one of them can read all of it, and none waits for another.
+// An empty range is checked like any other: opened after a restart at the end of the last batch, with its facts, it says whether the topics are still those and their logs whole.
 func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[string]string, want int) ([]sources.Split, error) {
 	lanes, err := s.lanes(ctx, from, to, aux)
 	if err != nil {
