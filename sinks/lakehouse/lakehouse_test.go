@@ -106,3 +106,5 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }

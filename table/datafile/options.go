@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"errors"
 	"fmt"
 
 	"microbatch/arrowparquet"
@@ -12,20 +13,21 @@ type ParquetOptions = arrowparquet.Options
 // Parquet reads the words of a configuration: compression snappy (or empty), zstd or none; encoding auto (or empty) or plain.
 func Parquet(compression, encoding string) (ParquetOptions, error) {
 	var o ParquetOptions
+	var errs []error
 	switch compression {
 	case "", arrowparquet.Snappy, arrowparquet.Zstd, arrowparquet.None:
 		o.Compression = compression
 	default:
-		return o, fmt.Errorf("compression: %q is none of snappy, zstd, none", compression)
+		errs = append(errs, fmt.Errorf("compression: %q is none of snappy, zstd, none", compression))
 	}
 	switch encoding {
 	case "", "auto":
 	case "plain":
 		o.Encoding = arrowparquet.Plain
 	default:
-		return o, fmt.Errorf("encoding: %q is neither auto nor plain", encoding)
+		errs = append(errs, fmt.Errorf("encoding: %q is neither auto nor plain", encoding))
 	}
-	return o, nil
+	return o, errors.Join(errs...)
 }
 
 // codecName is the part of a file name that tells the compression.

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
+	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/table/action"
 )
@@ -63,6 +64,7 @@ type Stage struct {
 	spec     Spec
 	file     *arrow.Schema // of the files
 	splitter *splitter     // nil without partition columns
+	required []string      // columns of Rows that must not be null: a table of another writer may have some
 
 	mu       sync.Mutex
 	idle     sync.Cond // a writer was given back
@@ -90,6 +92,11 @@ func NewStage(store objstore.Store, spec Spec) *Stage {
 	s := &Stage{store: store, spec: spec.withDefaults(), parts: map[string]*partition{}, spilling: map[string]bool{}}
 	s.idle.L = &s.mu
 	s.file = s.spec.Schema
+	for _, f := range s.spec.Schema.Fields() {
+		if !f.Nullable {
+			s.required = append(s.required, f.Name)
+		}
+	}
 	if len(spec.PartitionBy) > 0 {
 		s.file = newSplitter(s.spec.Schema, spec.PartitionBy, s.spec.Alloc).schema
 		s.splitter = newSplitter(s.spec.Rows, spec.PartitionBy, s.spec.Alloc)
@@ -106,10 +113,25 @@ func (s *Stage) Write(ctx context.Context, rec arrow.RecordBatch) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
+	if err := s.checkNulls(rec); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	s.rows += rec.NumRows()
 	s.mu.Unlock()
 	return s.write(ctx, rec)
+}
+
+// checkNulls refuses a null in a column of the table that is NOT NULL.
+func (s *Stage) checkNulls(rec arrow.RecordBatch) error {
+	for _, name := range s.required {
+		for i, f := range rec.Schema().Fields() {
+			if strings.EqualFold(f.Name, name) && rec.Column(i).NullN() > 0 {
+				return errcode.TableNull.New("column "+name, "%d of %d rows are null", rec.Column(i).NullN(), rec.NumRows())
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {

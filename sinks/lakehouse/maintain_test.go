@@ -1,0 +1,131 @@
+package lakehouse
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/sinks"
+	"microbatch/sinks/sinktest"
+	"microbatch/table"
+	"microbatch/table/translog"
+)
+
+// TestARunningQueryKeepsItsTableInOrder lets a query run for weeks, with the policy of the pipeline file: optimize every hour, vacuum after 7 days.
+func TestARunningQueryKeepsItsTableInOrder(t *testing.T) {
+	for _, format := range []string{"parquet", "delta"} {
+		t.Run(format, func(t *testing.T) {
+			p := newPlace(format)
+			offset := time.Duration(0)
+			now := func() time.Time { return time.Now().Add(offset) }
+			d := p.start(t, sinktest.Query("q", 1), func(c *Config) {
+				c.Maintenance = Maintenance{OptimizeEvery: time.Hour, VacuumRetain: 7 * 24 * time.Hour}
+				c.AllowReplacedFiles = true
+				c.Now = now
+			})
+			s := d.Sink.(*Sink)
+			var want []int64
+			for id := range ident.BatchID(60) {
+				d.Commit(sinks.Committed, id, "a", []int64{int64(id)})
+				want = append(want, int64(id))
+				offset += 20 * time.Hour
+				if err := s.Maintain(t.Context(), now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rows := p.rows(t)
+			slices.Sort(rows)
+			if !slices.Equal(rows, want) {
+				t.Fatalf("rows %v", rows)
+			}
+			if files := p.keys(t, ".parquet"); len(files) > 30 {
+				t.Errorf("%d files after optimize and vacuum", len(files))
+			}
+			if len(p.keys(t, ".checkpoint.")) == 0 {
+				t.Error("no table checkpoint was written")
+			}
+			if first := p.keys(t, translog.Format(format).CommitKey(0)); len(first) > 0 {
+				t.Error("the log was not cleaned after 50 days")
+			}
+			report, err := s.Table().Check(t.Context())
+			if err != nil || len(report.Problems)+len(report.Orphans) > 0 || report.Rows != 60 {
+				t.Errorf("check: %+v, %v", report, err)
+			}
+			if v := d.Visible(); v.Batch != 59 {
+				t.Errorf("batch %s is visible after the clean-up", v.Batch)
+			}
+		})
+	}
+}
+
+func TestMaintenanceIsOffByDefault(t *testing.T) {
+	p := newPlace("parquet")
+	d := p.start(t, sinktest.Query("q", 1))
+	for id := range ident.BatchID(5) {
+		d.Commit(sinks.Committed, id, "a", []int64{int64(id)})
+		if err := d.Sink.(*Sink).Maintain(t.Context(), time.Now().Add(time.Duration(id)*1000*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files := p.keys(t, ".parquet"); len(files) != 5 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+func TestSettingsThatCannotBeAreAllTold(t *testing.T) {
+	_, err := New(Config{Format: "iceberg", SchemaEvolution: "yes", Compression: "lzma", Encoding: "fast", Maintenance: Maintenance{VacuumRetain: time.Hour}})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, word := range []string{"no store", "iceberg", "yes", "lzma", "fast", "vacuum_retain"} {
+		if !contains(err, word) {
+			t.Errorf("%q is not told: %v", word, err)
+		}
+	}
+	if _, err := New(Config{Store: newPlace("parquet").store, Maintenance: Maintenance{OptimizeEvery: time.Hour}}); !contains(err, "allow_replaced_files") {
+		t.Errorf("optimize of format parquet without leave: %v", err)
+	}
+}
+
+func TestWhatIsThereIsComparedBeforeAnythingIsClaimed(t *testing.T) {
+	p := newPlace("delta")
+	p.start(t, sinktest.Query("q", 1)).Commit(sinks.Committed, 0, "a", []int64{1})
+	check := func(c Config) error {
+		t.Helper()
+		s, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Check(t.Context(), sinktest.Schema())
+	}
+	if err := check(Config{Store: p.store, Format: "parquet"}); !errcode.Has(err, errcode.TableFormat) {
+		t.Errorf("another format: %v", err)
+	}
+	if err := check(Config{Store: p.store, Format: "delta", PartitionBy: []string{"name"}}); !errcode.Has(err, errcode.TablePartitions) {
+		t.Errorf("other partition columns: %v", err)
+	}
+	fresh := newPlace("parquet")
+	if err := check(Config{Store: fresh.store, PartitionBy: []string{"no"}}); !errcode.Has(err, errcode.TablePartitions) {
+		t.Errorf("an unknown partition column: %v", err)
+	}
+	if err := check(Config{Store: fresh.store, PartitionBy: []string{"id", "name"}}); !errcode.Has(err, errcode.TablePartitions) {
+		t.Errorf("partition columns alone: %v", err)
+	}
+	if err := check(Config{Store: fresh.store, Format: "delta", Properties: map[string]string{"delta.enableDeletionVectors": "true"}}); !errcode.Has(err, errcode.TableFeature) {
+		t.Errorf("a property that needs a feature: %v", err)
+	}
+	if err := fresh.store.Put(t.Context(), "old/x.parquet", []byte("PAR1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(Config{Store: fresh.store}); !errcode.Has(err, errcode.TableNoLog) {
+		t.Errorf("Parquet files without a log: %v", err)
+	}
+	if err := p.store.Put(t.Context(), translog.Parquet.CommitKey(0), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Open(t.Context(), p.store, table.Options{}); !errcode.Has(err, errcode.TableFormat) {
+		t.Errorf("two logs: %v", err)
+	}
+}
