@@ -1,0 +1,159 @@
+//go:build cgo && duckdb_arrow
+
+package sql_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/batch"
+	"microbatch/schema"
+	"microbatch/transforms"
+	"microbatch/transforms/sql"
+	"microbatch/transforms/transformtest"
+)
+
+// metered counts the bytes that are allocated now, and the most there ever were.
+type metered struct {
+	memory.Allocator
+	now, most atomic.Int64
+}
+
+func (m *metered) add(n int) {
+	now := m.now.Add(int64(n))
+	for most := m.most.Load(); now > most && !m.most.CompareAndSwap(most, now); most = m.most.Load() {
+	}
+}
+
+func (m *metered) Allocate(n int) []byte { m.add(n); return m.Allocator.Allocate(n) }
+func (m *metered) Free(b []byte)         { m.add(-len(b)); m.Allocator.Free(b) }
+func (m *metered) Reallocate(n int, b []byte) []byte {
+	m.add(n - len(b))
+	return m.Allocator.Reallocate(n, b)
+}
+
+var events = func() *arrow.Schema {
+	s, err := schema.ParseDDL("id BIGINT, ts TIMESTAMP, user_id INT, event STRING, country STRING, amount DOUBLE, url STRING, session STRING")
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+func eventRecord(mem memory.Allocator, from, rows int) arrow.RecordBatch {
+	b := array.NewRecordBuilder(mem, events)
+	defer b.Release()
+	for i := from; i < from+rows; i++ {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.TimestampBuilder).Append(arrow.Timestamp(1700000000000000 + int64(i)*1000))
+		b.Field(2).(*array.Int32Builder).Append(int32(i % 1000))
+		b.Field(3).(*array.StringBuilder).Append([]string{"view", "click", "buy"}[i%3])
+		b.Field(4).(*array.StringBuilder).Append("DE")
+		b.Field(5).(*array.Float64Builder).Append(float64(i%100) / 4)
+		b.Field(6).(*array.StringBuilder).Append(fmt.Sprintf("https://shop.example/p/%d?ref=mail", i%5000))
+		b.Field(7).(*array.StringBuilder).Append(fmt.Sprintf("session-%016x", i))
+	}
+	return b.NewRecordBatch()
+}
+
+const chosen = "SELECT id, ts, ts::DATE AS day, upper(event) AS event, amount * 1.19 AS gross, url, session FROM batch WHERE amount > 5"
+
+func TestAPartOfAMillionRowsStreams(t *testing.T) {
+	const rows = 1 << 20
+	mem := &metered{Allocator: memory.NewGoAllocator()}
+	op := sql.New(sql.Config{SQL: chosen})
+	defer op.Close()
+	if _, err := op.Output(events); err != nil {
+		t.Fatal(err)
+	}
+	inst, err := op.Open(t.Context(), transforms.Env{Timestamp: transformtest.Timestamp, Input: events, Parts: 1, Alloc: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := func(yield func(batch.Chunk, error) bool) {
+		for from := 0; from < rows; from += batch.TargetRows {
+			if !yield(batch.Chunk{Record: eventRecord(mem, from, batch.TargetRows)}, nil) {
+				return
+			}
+		}
+	}
+	var got int64
+	for c, err := range inst.Apply(t.Context(), source) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += c.Rows()
+		c.Release()
+	}
+	var want int64
+	for i := range rows {
+		if i%100 > 20 {
+			want++
+		}
+	}
+	if c := inst.Counts(); got != want || c.In != rows || c.Out != want || c.Filtered != rows-want {
+		t.Errorf("%d rows, want %d; counts %+v", got, want, c)
+	}
+	if mem.now.Load() != 0 {
+		t.Errorf("%d bytes are not freed", mem.now.Load())
+	}
+	if most := mem.most.Load(); most > 24<<20 { // the whole part has 130 MB
+		t.Errorf("%d bytes were held at once", most)
+	}
+}
+
+func BenchmarkProjectionAndFilter(b *testing.B) {
+	rec := eventRecord(memory.DefaultAllocator, 0, batch.TargetRows)
+	op := sql.New(sql.Config{SQL: chosen})
+	defer op.Close()
+	inst, err := op.Open(b.Context(), transforms.Env{Timestamp: transformtest.Timestamp, Input: events, Parts: 1, Alloc: memory.DefaultAllocator})
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for c, err := range inst.Apply(b.Context(), func(yield func(batch.Chunk, error) bool) {
+		for b.Loop() {
+			n++
+			rec.Retain()
+			if !yield(batch.Chunk{Record: rec}, nil) {
+				return
+			}
+		}
+	}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Release()
+	}
+	b.ReportMetric(float64(n)*batch.TargetRows/b.Elapsed().Seconds()/1e6, "Mrows/s")
+}
+
+func BenchmarkBatchOf1000Rows(b *testing.B) {
+	for name, text := range map[string]string{"rowwise": chosen, "aggregate": "SELECT event, count(*) AS n, sum(amount) AS total FROM batch GROUP BY event", "twice": "SELECT x.id FROM batch x JOIN batch y ON x.id = y.id + 1"} {
+		b.Run(name, func(b *testing.B) {
+			rec := eventRecord(memory.DefaultAllocator, 0, 1000)
+			op := sql.New(sql.Config{SQL: text})
+			defer op.Close()
+			for b.Loop() {
+				inst, err := op.Open(b.Context(), transforms.Env{Timestamp: transformtest.Timestamp, Input: events, Parts: 1, Alloc: memory.DefaultAllocator})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for c, err := range inst.Apply(b.Context(), func(yield func(batch.Chunk, error) bool) {
+					rec.Retain()
+					yield(batch.Chunk{Record: rec}, nil)
+				}) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					c.Release()
+				}
+			}
+		})
+	}
+}
