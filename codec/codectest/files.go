@@ -185,7 +185,11 @@ func spoiled(t *testing.T, c FilesCase) {
 			continue
 		}
 		out := decodeUnits(t, c.Format, fileOf(content), units, c.Schema, 0)
-		if again := decodeUnits(t, c.Format, fileOf(content), units, c.Schema, 0); !cmp.Equal(out, again) {
+		again := decodeUnits(t, c.Format, fileOf(content), units, c.Schema, 0)
+		if out.Err != "" && again.Err != "" {
+			again.Err = out.Err // which of several errors is told may differ
+		}
+		if !cmp.Equal(out, again) {
 			t.Errorf("(D1) decoding twice gives different rows:\n%s", cmp.Diff(out, again))
 		}
 	}
