@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,17 +27,18 @@ func Main(ctx context.Context, args []string, std IO) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(std.Err, "error: "+errcode.Detail(err))
-	if e, ok := errors.AsType[exitError](err); ok {
-		return e.code
-	}
+	fmt.Fprintln(std.Err, "error: "+visible(errcode.Detail(err)))
 	return errcode.ClassOf(err).ExitCode()
 }
 
-// exitError is an error with an exit code of its own.
-type exitError struct {
-	error
-	code int
+// visible keeps control characters of foreign text (topic and file names, values) from the terminal.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // Root is the tree of all commands.
