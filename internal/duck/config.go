@@ -1,14 +1,16 @@
 package duck
 
 import (
+	"crypto/rand"
 	"fmt"
+	"path/filepath"
 	"strconv"
 )
 
 // Config limits a session.
 type Config struct {
 	MemoryLimit int64  // bytes that DuckDB may hold, over all connections; 0 is 1 GiB
-	TempDir     string // where operators that need more spill to; "" is nowhere: such a query fails
+	TempDir     string // below it the session spills what does not fit, in a folder of its own; "" is nowhere: such a query fails
 	Threads     int    // threads of the whole session; 0 is 1
 	Files       bool   // the SQL may read files and load extensions
 }
@@ -28,9 +30,13 @@ func (c Config) settings() map[string]string {
 	if memory <= 0 {
 		memory = DefaultMemoryLimit
 	}
+	spill := ""
+	if c.TempDir != "" { // sessions that share a folder would take each other's files for their own; DuckDB makes and removes it
+		spill = filepath.Join(c.TempDir, "microbatch-duckdb-"+rand.Text())
+	}
 	return map[string]string{
 		"memory_limit":                 strconv.FormatInt(memory, 10) + "B",
-		"temp_directory":               c.TempDir,
+		"temp_directory":               spill,
 		"threads":                      strconv.Itoa(max(1, c.Threads)),
 		"autoinstall_known_extensions": "false",
 		"autoload_known_extensions":    "false",

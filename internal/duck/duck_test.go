@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -160,9 +161,32 @@ func TestMemoryIsLimited(t *testing.T) {
 	if !errors.As(err, &e) || e.Kind != "Out of Memory" {
 		t.Fatalf("%#v", err)
 	}
-	spilling := open(t, Config{MemoryLimit: 64 << 20, TempDir: t.TempDir()})
-	if err := spilling.Exec(t.Context(), "CREATE TEMP TABLE t AS SELECT i, repeat('x', 100) || i FROM range(3000000) t(i)"); err != nil {
-		t.Fatal(err)
+}
+
+func TestWhatDoesNotFitIsSpilledBelowTheTempDirAndRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // two sessions that share the folder
+		s, err := Open(Config{MemoryLimit: 64 << 20, TempDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			s.Close()
+			if left, err := filepath.Glob(dir + "/*"); err != nil || len(left) > 1 {
+				t.Error(left, err)
+			}
+		}()
+		c, err := s.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.Exec(t.Context(), "CREATE TEMP TABLE t AS SELECT i, repeat('x', 100) || i FROM range(1000000) t(i)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if spilled, err := filepath.Glob(dir + "/microbatch-duckdb-*/*"); err != nil || len(spilled) < 2 {
+		t.Error(spilled, err)
 	}
 }
 
