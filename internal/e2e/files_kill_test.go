@@ -90,12 +90,14 @@ trigger: {max_files: 1}
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	var got []map[string]string
-	if err := json.Unmarshal([]byte(run(t, nil, "query", "--json", figures+"'"+table+"'")), &got); err != nil || len(got) != 1 || got[0]["f"] != want {
+	var got struct{ F string }
+	if err := json.Unmarshal([]byte(run(t, nil, "query", "--format", "json", figures+"'"+table+"'")), &got); err != nil || got.F != want {
 		t.Errorf("microbatch query: %v %v, want %s", got, err, want)
 	}
+	expected := filepath.Join(dir, "expected.ndjson") // without the bad rows: DuckDB's ignore_errors drops the row after a malformed one too
+	writeExpected(t, expected, files*rows)
 	same := `SELECT count(*) FROM (SELECT * FROM read_parquet('` + table + `/**/*.parquet') EXCEPT ALL
-		SELECT * FROM read_json('` + dir + `/in/*.ndjson', format = 'newline_delimited', ignore_errors = true,
+		SELECT * FROM read_json('` + expected + `', format = 'newline_delimited',
 		columns = {id: 'BIGINT', ts: 'TIMESTAMPTZ', user_id: 'BIGINT', event: 'VARCHAR', country: 'VARCHAR', amount: 'DOUBLE', url: 'VARCHAR', session: 'VARCHAR'}))`
 	if got := duckText(t, same); got != "0" {
 		t.Errorf("%s rows of the table are not in the input as they are", got)

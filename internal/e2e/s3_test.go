@@ -43,7 +43,7 @@ trigger: {max_files: 1}
 	if last.batches == 0 {
 		t.Error("no work was left after the last kill")
 	}
-	got := strings.TrimSpace(run(t, env, "query", "--csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
+	got := strings.TrimSpace(run(t, env, "query", "--format", "csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
 	if want := fmt.Sprintf("f\n%d %d %d", good, good, sum); got != want {
 		t.Errorf("the table holds %q, want %q", got, want)
 	}
@@ -77,7 +77,7 @@ trigger: {max_files: 1}
 		t.Errorf("the older driver ended with exit code %d:\n%s", code, older.stderr.String())
 	}
 	newer.wait(3 * time.Minute)
-	got := strings.TrimSpace(run(t, env, "query", "--csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
+	got := strings.TrimSpace(run(t, env, "query", "--format", "csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
 	if want := fmt.Sprintf("f\n%d %d %d", good, good, sum); got != want {
 		t.Errorf("the table holds %q, want %q", got, want)
 	}

@@ -116,7 +116,7 @@ trigger: {max_rows: 10}
 			again := start(t, nil, file, "--once")
 			again.wait(2 * time.Minute)
 			want += sum(2000, 2020)
-			got := strings.TrimSpace(run(t, nil, "query", "--csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM fx"))
+			got := strings.TrimSpace(run(t, nil, "query", "--format", "csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM fx"))
 			if got != fmt.Sprintf("f\n120 120 %d", want) {
 				t.Errorf("after the second hand-over: %s, want 120 rows, sum %d", got, want)
 			}
