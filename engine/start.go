@@ -245,6 +245,9 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 		return err
 	}
 	d.last, d.current, d.phase = t.plan.Before, nil, Plan
+	if err := d.checkEnds(ctx, t.plan); err != nil {
+		return err
+	}
 	d.lowest = max(0, t.logs.LowWatermark+1)
 	if t.plan.Kind == checkpointlog.Rerun {
 		d.resume(t.plan)
@@ -259,6 +262,24 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 		d.warn("%s", n)
 	}
 	tell(d.q.Listener.Started, Started{ID: d.info.ID, Run: d.run_, Name: d.q.Name, Epoch: d.info.Epoch, Plan: words(t.plan)})
+	return nil
+}
+
+// checkEnds opens the empty range at the end of the last batch, with the facts that were noted there, so that a source notices what was replaced
+// while nobody looked (a topic made anew, a log cut off and regrown). A pending batch's own range does the same.
+func (d *driver) checkEnds(ctx context.Context, p checkpointlog.Plan) error {
+	if p.Kind != checkpointlog.Next {
+		return nil
+	}
+	for n, s := range d.q.Sources {
+		end := p.Before.Offsets.Ends[n]
+		if end == "" {
+			continue
+		}
+		if _, err := s.Splits(ctx, end, end, p.Before.Offsets.Aux(n), 1); err != nil {
+			return fmt.Errorf("source %d at %s: %w", n, end, err)
+		}
+	}
 	return nil
 }
 
