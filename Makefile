@@ -17,11 +17,12 @@ demo: build ## orders into a table, with a kill -9 in the middle, checked by Duc
 	./bin/microbatch demo
 
 test: ## all tests that need no JVM and no root (a MinIO and a versitygw are built once, outside the tree)
+	@go test ./internal/services -run TestS3Servers -timeout 60m # builds them, once: minutes that no package's time limit should count
 	$(GOTEST) ./...
 
 test-services: ## tests on a real Kafka broker, PySpark, deltalake, strace and full disks (needs root, Java, Maven, Python)
 	./internal/services/install.sh
-	$(GOTEST),services -timeout 60m -p 1 ./internal/e2e/... ./sources/kafka/... ./sinks/foreachbatch/...
+	$(GOTEST),services -timeout 60m -p 1 ./internal/e2e/... ./sources/kafka/... ./sinks/foreachbatch/... ./objstore/localfs/... ./query/...
 
 race: ## tests under the race detector
 	$(GOTEST) -race ./...
