@@ -7,6 +7,9 @@ import (
 
 // suggest says what an unknown key of t was probably meant to be, as the end of a message.
 func suggest(word string, t reflect.Type) string {
+	if here := fromSpark(word); here != "" {
+		return "; what Spark calls " + word + " is " + here + " here"
+	}
 	known := keysOf(t)
 	if best := nearest(word, known); best != "" {
 		return "; did you mean " + best + "?"
