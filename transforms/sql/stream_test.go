@@ -11,7 +11,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"golang.org/x/sync/errgroup"
+
 	"microbatch/batch"
+	"microbatch/internal/errcode"
 	"microbatch/schema"
 	"microbatch/transforms"
 	"microbatch/transforms/sql"
@@ -104,6 +107,62 @@ func TestAPartOfAMillionRowsStreams(t *testing.T) {
 	}
 	if most := mem.most.Load(); most > 24<<20 { // the whole part has 130 MB
 		t.Errorf("%d bytes were held at once", most)
+	}
+}
+
+// run applies the operator to parts at once and returns how many rows came out.
+func run(t *testing.T, op *sql.Operator, parts, chunks int) (int64, error) {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	inst, err := op.Open(t.Context(), transforms.Env{Timestamp: transformtest.Timestamp, Input: events, Parts: parts, Alloc: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g errgroup.Group
+	for part := range parts {
+		g.Go(func() error {
+			source := func(yield func(batch.Chunk, error) bool) {
+				for i := part; i < chunks; i += parts {
+					if !yield(batch.Chunk{Record: eventRecord(mem, i*batch.TargetRows, batch.TargetRows)}, nil) {
+						return
+					}
+				}
+			}
+			for c, err := range inst.Apply(t.Context(), source) {
+				if err != nil {
+					return err
+				}
+				c.Release()
+			}
+			return nil
+		})
+	}
+	err = g.Wait()
+	return inst.Counts().Out, err
+}
+
+func TestPartsRunAtOnceAndTheSessionServesManyBatches(t *testing.T) {
+	op := sql.New(sql.Config{SQL: "SELECT id, now() AS at FROM batch WHERE id % 2 = 0"})
+	defer op.Close()
+	for range 3 {
+		if out, err := run(t, op, 4, 16); err != nil || out != 16*batch.TargetRows/2 {
+			t.Fatal(out, err)
+		}
+	}
+}
+
+func TestAQueryThatNeedsTooMuchMemoryEndsOrSpills(t *testing.T) {
+	const text = "SELECT session, url, row_number() OVER (ORDER BY session DESC) AS n FROM batch"
+	op := sql.New(sql.Config{SQL: text, MemoryLimit: 24 << 20})
+	defer op.Close()
+	if _, err := run(t, op, 1, 40); !errcode.Has(err, errcode.SQLMemory) {
+		t.Fatal(err)
+	}
+	spilling := sql.New(sql.Config{SQL: text, MemoryLimit: 40 << 20, TempDir: t.TempDir()})
+	defer spilling.Close()
+	if out, err := run(t, spilling, 1, 40); err != nil || out != 40*batch.TargetRows {
+		t.Fatal(out, err)
 	}
 }
 
