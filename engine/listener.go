@@ -21,6 +21,7 @@ type Started struct {
 	Name  string
 	Epoch ident.Epoch
 	Plan  string // how it begins, in words
+	Fresh bool   // the checkpoint has no batch yet
 }
 
 // Working is a batch under way.

@@ -111,7 +111,7 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 		return err
 	}
 	q.ShutdownTimeout, q.AcceptChange, q.NewQuery = f.shutdown, f.acceptChange, f.newQuery
-	q.Listener = show
+	q.Listener = show.Tee(unusedStart(c, log))
 	if f.listen != "" {
 		server, err := status.Listen(ctx, f.listen, c.Name, f.insecureListen)
 		if err != nil {
@@ -133,6 +133,19 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 	ctx, stop := untilSignal(ctx, std.Err, fmt.Sprintf("stopping: the running batch may take up to %s; a second signal ends at once", f.shutdown))
 	defer stop()
 	return q.Run(ctx)
+}
+
+// unusedStart says so when the file names a place to begin and the query goes on where its checkpoint ends.
+func unusedStart(c *pipeline.Config, log *slog.Logger) engine.Listener {
+	k := c.Source.Kafka
+	if k == nil || k.Start.Word == "earliest" {
+		return engine.Listener{}
+	}
+	return engine.Listener{Started: func(s engine.Started) {
+		if !s.Fresh {
+			log.Info("source.kafka.start is not used: the query goes on where its checkpoint ends", "place", c.Place("source.kafka.start"))
+		}
+	}}
 }
 
 // reporter is what shows the progress, and the logger beside it.
