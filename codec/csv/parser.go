@@ -111,7 +111,10 @@ func (p *parser) plain(b []byte, i int, col *column.Column) int {
 		col.AppendBytes(text)
 		return i
 	}
-	if text = bytes.Trim(text, " \t"); len(text) == 0 || string(text) == p.options.Null {
+	if len(text) > 0 && (text[0] <= ' ' || text[len(text)-1] <= ' ') {
+		text = bytes.Trim(text, " \t")
+	}
+	if len(text) == 0 || string(text) == p.options.Null {
 		return p.null(col, i)
 	}
 	return p.value(col, text, i)
