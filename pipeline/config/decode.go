@@ -197,6 +197,9 @@ func (d *decoder) text(n *node, v reflect.Value, path string, k key) {
 			d.bad(n, path, "want a text, have %s; put it in quotes: %q", n.describe(), n.text)
 			return
 		}
+	case n.kind == null && strings.EqualFold(n.text, "null"):
+		d.bad(n, path, "want a text, and %s is none in YAML; put it in quotes: %q", n.text, n.text)
+		return
 	case n.kind != text:
 		d.bad(n, path, "want a text, have %s", n.describe())
 		return

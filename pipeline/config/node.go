@@ -145,6 +145,7 @@ func (r *reader) node(n ast.Node, depth int) *node {
 	out := &node{place: r.at(n.GetToken())}
 	switch n := n.(type) {
 	case *ast.NullNode:
+		out.text = n.Token.Value
 	case *ast.BoolNode:
 		out.kind, out.text = boolean, n.Token.Value
 	case *ast.IntegerNode:
