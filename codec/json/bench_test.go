@@ -91,13 +91,15 @@ func benchmarkMessages(b *testing.B, rows [][]byte) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(rows)), "ns/row")
 }
 
+// BenchmarkMessages decodes rows of about 200 bytes and 8 columns. A core of an AMD EPYC that did other work beside took 193 ns a row at best (1.04 GB/s),
+// 220 with blanks as Python writes them, 390 where each row has its own order of keys.
 func BenchmarkMessages(b *testing.B) {
 	b.Run("compact", func(b *testing.B) { benchmarkMessages(b, events(8192, false, false)) })
 	b.Run("python", func(b *testing.B) { benchmarkMessages(b, events(8192, true, false)) })
 	b.Run("shuffled", func(b *testing.B) { benchmarkMessages(b, events(8192, false, true)) })
 }
 
-// BenchmarkFile decodes a file in units of 1 MiB.
+// BenchmarkFile decodes a file in units of 1 MiB: 201 ns a row at best, on the same machine.
 func BenchmarkFile(b *testing.B) {
 	rows := events(100_000, false, false)
 	text := bytes.Join(rows, []byte("\n"))
