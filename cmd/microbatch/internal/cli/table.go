@@ -149,6 +149,26 @@ type commitInfo struct {
 	Removed   int              `json:"files_removed"`
 	Rows      int64            `json:"rows_added"`
 	Queries   map[string]int64 `json:"queries,omitempty"`
+	// Batch says which batch of which query the version holds, who committed it, and the text of the checkpoint's entry: which input it came from.
+	Batch *action.BatchInfo `json:"microbatch,omitempty"`
+}
+
+// ends is where the batch ends in its sources: the lines of the entry after its second.
+func (i commitInfo) ends() string {
+	if i.Batch == nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(i.Batch.Offsets, "\n")
+	_, ends, _ := strings.Cut(rest, "\n")
+	return visible(strings.ReplaceAll(ends, "\n", "  "))
+}
+
+// by is the epoch and the beginning of the digest.
+func (i commitInfo) by() (epoch, digest string) {
+	if i.Batch == nil {
+		return "", ""
+	}
+	return fmt.Sprint(i.Batch.Epoch), i.Batch.Digest[:min(12, len(i.Batch.Digest))]
 }
 
 func tableHistory(std IO) *cobra.Command {
@@ -157,7 +177,7 @@ func tableHistory(std IO) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:     "history [path | pipeline.yaml]",
-		Short:   "List versions, the newest first",
+		Short:   "List versions, the newest first, with the batch and the input each holds",
 		Example: "  microbatch table history out/events\n  microbatch table history out/events --limit 0 --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -175,7 +195,7 @@ func tableHistory(std IO) *cobra.Command {
 				infos[i] = commitInfo{Version: c.Version, Time: c.Time.UTC(), Queries: map[string]int64{}}
 				infos[i].Added, infos[i].Removed, infos[i].Rows = c.Files()
 				if c.Info != nil {
-					infos[i].Operation, infos[i].Engine = c.Info.Operation, c.Info.EngineInfo
+					infos[i].Operation, infos[i].Engine, infos[i].Batch = c.Info.Operation, c.Info.EngineInfo, c.Info.Batch
 				}
 				for _, a := range c.Actions {
 					if t := a.Txn; t != nil && isQuery(t.AppID) {
@@ -187,13 +207,15 @@ func tableHistory(std IO) *cobra.Command {
 				return writeJSON(std.Out, infos)
 			}
 			w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "VERSION\tTIME\tOPERATION\tROWS\tFILES\tBATCH")
+			fmt.Fprintln(w, "VERSION\tTIME\tOPERATION\tROWS\tFILES\tBATCH\tEPOCH\tDIGEST\tENDS AT")
 			for _, i := range infos {
 				var batches []string
 				for _, q := range slices.Sorted(maps.Keys(i.Queries)) {
 					batches = append(batches, fmt.Sprint(i.Queries[q]))
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t+%d -%d\t%s\n", i.Version, i.Time.Format(time.RFC3339), i.Operation, i.Rows, i.Added, i.Removed, strings.Join(batches, ", "))
+				epoch, digest := i.by()
+				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t+%d -%d\t%s\t%s\t%s\t%s\n", i.Version, i.Time.Format(time.RFC3339), i.Operation, i.Rows, i.Added, i.Removed,
+					strings.Join(batches, ", "), epoch, digest, i.ends())
 			}
 			return w.Flush()
 		},
