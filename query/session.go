@@ -115,7 +115,7 @@ func (s *Session) failed(sql string, err error) error {
 	}
 	message := d.Message
 	if d.Table != "" {
-		message, _, _ = strings.Cut(message, "\n") // DuckDB goes on with names of its own tables
+		message, _, _ = strings.Cut(message, "; Did you mean") // DuckDB goes on with names of its own tables
 	}
 	return errcode.QuerySQL.New(place(sql, d.Position), "%s: %s", strings.ToLower(d.Kind), message)
 }

@@ -18,7 +18,7 @@ func parseError(text string) *Error {
 			Name     string `json:"name"`
 		}
 		if json.Unmarshal([]byte(text[at:]), &m) == nil && m.Kind != "" {
-			e := &Error{Kind: m.Kind, Message: m.Message, Position: position(m.Position)}
+			e := &Error{Kind: m.Kind, Message: oneLine(m.Message), Position: position(m.Position)}
 			if m.Subtype == "MISSING_ENTRY" && m.Type == "Table" {
 				e.Table = m.Name
 			} else if name, ok := strings.CutPrefix(m.Message, "File "); ok && m.Kind == "Missing Extension" {
@@ -31,7 +31,12 @@ func parseError(text string) *Error {
 	if !ok {
 		return &Error{Kind: "DuckDB", Message: text, Position: -1}
 	}
-	return &Error{Kind: kind, Message: message, Position: -1}
+	return &Error{Kind: kind, Message: oneLine(message), Position: -1}
+}
+
+// oneLine joins the lines of a message, as errors are.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.TrimSpace(s), func(r rune) bool { return r == '\n' }), "; ")
 }
 
 func position(s string) int {

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"errors"
 	"math"
 	"math/big"
 
@@ -44,12 +45,12 @@ func (c *condition) bind(in *arrow.Schema) (test, error) {
 var kleene = map[string]string{"AND": "and_kleene", "OR": "or_kleene"}
 
 func (c *condition) bindLogic(in *arrow.Schema) (test, error) {
-	tests := make([]test, len(c.parts))
+	tests, errs := make([]test, len(c.parts)), make([]error, len(c.parts))
 	for i, part := range c.parts {
-		var err error
-		if tests[i], err = part.bind(in); err != nil {
-			return nil, err
-		}
+		tests[i], errs[i] = part.bind(in)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	if c.op == "NOT" {
 		return func(s *scope, rec arrow.RecordBatch) (arrow.Array, error) {

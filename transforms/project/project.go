@@ -15,6 +15,13 @@ import (
 
 // failure makes an error of parsing or binding one of ours, which names the expression and the place in it.
 func failure(operator, expression string, err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, failure(operator, expression, one))
+		}
+		return errors.Join(all...)
+	}
 	if at, ok := errors.AsType[*syntaxError](err); ok {
 		column := 1 + len([]rune(expression[:min(at.at, len(expression))]))
 		return errcode.ExpressionInvalid.New(fmt.Sprintf("%s %q, column %d", operator, expression, column), "%s", at.message)

@@ -256,6 +256,9 @@ func TestWrongExpressionsAreErrorsThatNameThePlace(t *testing.T) {
 	if _, err := project.NewSelect([]string{"n", "id AS N"}).Output(in); !errcode.Has(err, errcode.ExpressionInvalid) {
 		t.Error("two columns of one name:", err)
 	}
+	if _, err := project.NewFilter("nope = 1 AND (n = 'x' OR ok = 2)").Output(in); err == nil || strings.Count(err.Error(), "MB4002") != 3 {
+		t.Errorf("not all errors at once: %v", err)
+	}
 	_, err := project.NewSelect([]string{"nope", "n", "n::NOPE"}).Output(in)
 	if err == nil || strings.Count(err.Error(), "MB4002") != 2 {
 		t.Errorf("not all errors at once: %v", err)

@@ -82,7 +82,7 @@ func (o *Operator) Close() error {
 	defer o.mu.Unlock()
 	if o.session != nil {
 		o.session.close()
-		o.session, o.plan = nil, nil
+		o.session = nil // the plan stays: Requires and Warnings are asked after a check too
 	}
 	return nil
 }

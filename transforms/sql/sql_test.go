@@ -82,6 +82,9 @@ func TestAPlanOfProjectionAndFilterRunsPerPart(t *testing.T) {
 		if got := op.Requires().Kind; got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+		if err := op.Close(); err != nil { // validate reads the warnings after it
+			t.Fatal(err)
+		}
 		if warned := len(op.Warnings()) > 0; warned != (want == transforms.Whole) {
 			t.Errorf("%s: warnings %q", text, op.Warnings())
 		}
