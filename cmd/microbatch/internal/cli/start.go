@@ -102,6 +102,8 @@ func (f *startFlags) apply(c *pipeline.Config) error {
 }
 
 func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) error {
+	ctx, stop := untilSignal(ctx, std.Err, fmt.Sprintf("stopping: the running batch may take up to %s; a second signal ends at once", f.shutdown))
+	defer stop()
 	show, log := f.reporter(std, c)
 	q, err := pipeline.Build(ctx, c, pipeline.Options{Log: log, Console: std.Out, Programs: std.Err})
 	if err != nil {
@@ -130,8 +132,6 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 			}
 		}()
 	}
-	ctx, stop := untilSignal(ctx, std.Err, fmt.Sprintf("stopping: the running batch may take up to %s; a second signal ends at once", f.shutdown))
-	defer stop()
 	return q.Run(ctx)
 }
 
