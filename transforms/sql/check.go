@@ -166,7 +166,7 @@ func (t *tree) check(unstable map[string]bool) error {
 		return t.refuse(s, "a sample takes other rows each time")
 	}
 	if !t.batch {
-		return errcode.SQLInvalid.New("sql", "the query does not read the view batch, which is its input")
+		return errcode.SQLInvalid.New("sql", notRead)
 	}
 	return nil
 }

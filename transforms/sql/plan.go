@@ -14,6 +14,8 @@ import (
 	"microbatch/schema"
 )
 
+const notRead = "the query does not read the view batch, which is its input"
+
 const (
 	viewName   = "batch"    // of the batch in the query
 	streamName = "__stream" // of the batch's stream, when batch itself is a table made from it
@@ -26,7 +28,8 @@ type plan struct {
 	shift    int    // bytes of the wrapping before the query
 	query    string // as the user wrote it, for positions
 	rowWise  bool
-	scans    int // how often the batch is read
+	scans    int  // how often the batch is read
+	empty    bool // a part of the query was found to have no rows
 	warnings []string
 }
 
@@ -119,7 +122,10 @@ func (p *plan) explain(ctx context.Context, conn *duck.Conn) error {
 	for _, root := range roots {
 		p.walk(root)
 	}
-	p.rowWise = p.rowWise && p.scans <= 1
+	p.rowWise = p.rowWise && p.scans == 1
+	if p.scans == 0 && !p.empty { // a CTE has taken the name
+		return errcode.SQLInvalid.New("sql", notRead)
+	}
 	return nil
 }
 
@@ -133,7 +139,9 @@ func (p *plan) walk(n node) {
 	switch strings.TrimSpace(n.Name) {
 	case duck.ScanOperator:
 		p.scans++
-	case "PROJECTION", "FILTER", "EMPTY_RESULT":
+	case "PROJECTION", "FILTER":
+	case "EMPTY_RESULT": // a condition that is false, perhaps only at the time of planning: what stood there is gone, so it is not known to be row-wise
+		p.empty, p.rowWise = true, false
 	default:
 		p.rowWise = false
 	}
@@ -151,10 +159,7 @@ func (p *plan) failed(code errcode.Code, err error) error {
 	if d.Kind == "Out of Memory" {
 		code = errcode.SQLMemory
 	}
-	at := d.Position
-	if at >= p.shift {
-		at -= p.shift
-	}
+	at := d.Position - p.shift // negative where the cast around the query failed
 	return code.New(place(p.query, at), "%s: %s", strings.ToLower(d.Kind), d.Message)
 }
 
