@@ -16,6 +16,7 @@ import (
 	"microbatch/internal/errcode"
 	"microbatch/pipeline"
 	"microbatch/pipeline/config"
+	"microbatch/schema"
 )
 
 // startFlags are the flags of start.
@@ -113,7 +114,7 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 		return err
 	}
 	q.ShutdownTimeout, q.AcceptChange, q.NewQuery = f.shutdown, f.acceptChange, f.newQuery
-	q.Listener = show.Tee(unusedStart(c, log))
+	q.Listener = show.Tee(remarks(c, q, log))
 	if f.listen != "" {
 		server, err := status.Listen(ctx, f.listen, c.Name, f.insecureListen)
 		if err != nil {
@@ -135,14 +136,14 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 	return q.Run(ctx)
 }
 
-// unusedStart says so when the file names a place to begin and the query goes on where its checkpoint ends.
-func unusedStart(c *pipeline.Config, log *slog.Logger) engine.Listener {
-	k := c.Source.Kafka
-	if k == nil || k.Start.Word == "earliest" {
-		return engine.Listener{}
-	}
+// remarks says at the start what a user should know and the file does not say: an inferred schema, and a place to begin that is not used because the query goes on
+// where its checkpoint ends.
+func remarks(c *pipeline.Config, q engine.Query, log *slog.Logger) engine.Listener {
 	return engine.Listener{Started: func(s engine.Started) {
-		if !s.Fresh {
+		if c.CanReject() && c.Source.Schema == "" {
+			log.Info("schema inferred from a sample and pinned in the checkpoint", "schema", schema.FormatDDL(q.Sources[0].Schema()))
+		}
+		if k := c.Source.Kafka; k != nil && k.Start.Word != "earliest" && !s.Fresh {
 			log.Info("source.kafka.start is not used: the query goes on where its checkpoint ends", "place", c.Place("source.kafka.start"))
 		}
 	}}
