@@ -62,8 +62,8 @@ func (c *column) write(b *binding, cols []arrow.Array, from, to int) error {
 func (c *column) load(b *binding, cols []arrow.Array, from, to int) error {
 	c.current = run{rows: to - from, levels: to - from}
 	if len(b.nodes) == 1 && b.child[0] != missing {
-		if arr := cols[b.child[0]].Data(); arr.NullN() == 0 {
-			c.current.vals.view(c, arr, from, to, &c.own)
+		if arr := cols[b.child[0]]; arr.NullN() == 0 {
+			c.current.vals.view(c, arr.Data(), from, to, &c.own)
 			return nil
 		}
 	}
