@@ -12,7 +12,6 @@ import (
 
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
-	"microbatch/internal/retry"
 	"microbatch/objstore"
 	"microbatch/table/action"
 )
@@ -121,11 +120,8 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 	v := s.Version + 1
 	if v > 0 {
 		key := p.log.store.URL() + "/" + p.log.format.CommitKey(v)
-		coded := func(err error) bool { _, ok := errors.AsType[*errcode.Error](err); return ok }
-		err := retry.Do(ctx, retry.Policy{Budget: 15 * time.Second}, func(err error) bool { return !coded(err) }, func(ctx context.Context) error {
-			return p.log.follows(ctx, s, key)
-		})
-		if err != nil && !coded(err) {
+		err := p.log.follows(ctx, s, key)
+		if _, coded := errors.AsType[*errcode.Error](err); err != nil && !coded {
 			return nil, false, errcode.TableUncertain.Wrap(err, key, "the entry is in place, but version %d could not be looked at", v-1)
 		}
 		if err != nil {
