@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 func TestMain(m *testing.M) {
@@ -49,16 +50,24 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// kafkaCommand starts a broker in this process: kafka topic file [topic file]... The lines of each file are the topic's records. $BROKER is its address.
+// kafkaCommand starts a broker in this process: kafka [-login user:password] topic file [topic file]... The lines of each file are the topic's records. $BROKER is
+// its address.
 func kafkaCommand(ts *testscript.TestScript, _ bool, args []string) {
 	options := []kfake.Opt{kfake.NumBrokers(1)}
+	var login []kgo.Opt
+	if args[0] == "-login" {
+		user, password, _ := strings.Cut(args[1], ":")
+		options = append(options, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", user, password))
+		login = append(login, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha256Mechanism()))
+		args = args[2:]
+	}
 	for i := 0; i+1 < len(args); i += 2 {
 		options = append(options, kfake.SeedTopics(1, args[i]))
 	}
 	cluster, err := kfake.NewCluster(options...)
 	ts.Check(err)
 	ts.Defer(cluster.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	client, err := kgo.NewClient(append(login, kgo.SeedBrokers(cluster.ListenAddrs()...))...)
 	ts.Check(err)
 	defer client.Close()
 	for i := 0; i+1 < len(args); i += 2 {
