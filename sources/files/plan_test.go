@@ -147,6 +147,19 @@ func TestTwoDriversAgreeOnEveryEntry(t *testing.T) {
 	}
 }
 
+func TestARangeThatAnotherDriverPlannedAfterWeReadTheLogCanBeRead(t *testing.T) {
+	r := newRig(t)
+	r.write("a", 1)
+	older, newer := r.start(), r.start()
+	to := r.plan(older, "", sources.Limit{}) // the older driver fixes one more batch while the newer one takes over
+	if got := r.read(newer, "", to, 1); !slices.Equal(got, linesOf(1, "a")) {
+		t.Error(got)
+	}
+	if rows, _, _ := r.all(newer, to, sources.Limit{}); len(rows) > 0 {
+		t.Errorf("files came twice: %v", rows)
+	}
+}
+
 func TestAnAppendOfUnknownOutcomeNeitherLosesNorDoublesFiles(t *testing.T) {
 	for _, persisted := range []bool{false, true} {
 		r := newRig(t)

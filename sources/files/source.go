@@ -113,6 +113,20 @@ func (s *Source) load(ctx context.Context) error {
 	return nil
 }
 
+// reach reads the log anew if it must be longer than what is known: a driver that we have just fenced may have made its last entry after we read.
+func (s *Source) reach(ctx context.Context, id int64) error {
+	if id <= s.tail || !s.pinned {
+		return nil
+	}
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	if err := s.log.Sync(ctx); err != nil {
+		return fmt.Errorf("files source: %w", err)
+	}
+	return nil
+}
+
 // Pin makes an inferred schema durable, and the newest entry of the seen-log, which another process may have left half done.
 func (s *Source) Pin(ctx context.Context) error {
 	s.mu.Lock()
@@ -150,6 +164,9 @@ func (s *Source) Plan(ctx context.Context, from ident.Offset, limit sources.Limi
 	defer s.mu.Unlock()
 	at, err := parseOffset(from)
 	if err != nil {
+		return sources.Planned{}, err
+	}
+	if err := s.reach(ctx, at); err != nil {
 		return sources.Planned{}, err
 	}
 	if at > s.tail {
@@ -195,6 +212,9 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, _ map[string
 	}
 	last, err := parseOffset(to)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.reach(ctx, last); err != nil {
 		return nil, err
 	}
 	if last > s.tail || last < first {
