@@ -8,8 +8,8 @@ import (
 // errPage says that the bytes of a page are not what its header says.
 var errPage = errors.New("damaged page")
 
-// checkRuns walks RLE / bit-packed runs and returns the part that holds the first n values. The library decodes into as much memory as a run claims, and by machine code
-// that trusts the lengths: this walk makes sure that they are right.
+// checkRuns walks RLE / bit-packed runs and returns the part that holds the first n values. The library decodes into as much memory as a run claims, and by
+// machine code that trusts the lengths: this walk makes sure that they are right.
 func checkRuns(b []byte, width, n int) ([]byte, error) {
 	if width < 0 || width > 32 {
 		return nil, errPage

@@ -16,9 +16,9 @@ import (
 // prefixUnits is how much of a string goes into Delta statistics, in UTF-16 units (Spark: DataSkippingStringPrefixLength).
 const prefixUnits = 32
 
-// DeltaJSON is the text of stats in a Delta add action (Delta protocol: Per-file Statistics). It has the number of nulls of every leaf that is indexed and not
-// inside an array or a map, whose own nulls count instead; minimum and maximum of numbers, dates, timestamps and strings. Timestamps are in milliseconds, the maximum rounded up;
-// strings are cut to 32 UTF-16 units, the maximum raised so that it stays a bound.
+// DeltaJSON is the text of stats in a Delta add action (Delta protocol: Per-file Statistics). It has the number of nulls of every leaf that is indexed and
+// not inside an array or a map, whose own nulls count instead; minimum and maximum of numbers, dates, timestamps and strings. Timestamps are in
+// milliseconds, the maximum rounded up; strings are cut to 32 UTF-16 units, the maximum raised so that it stays a bound.
 func (s *FileStats) DeltaJSON() string {
 	d := deltaStats{columns: s.Columns, indexed: s.indexed}
 	var b bytes.Buffer
@@ -214,8 +214,8 @@ func units(s string, at, n int) int {
 	return len(s)
 }
 
-// raise is the upper bound of Spark's statistics for a string (Spark: StatisticsCollection.truncateMaxStringAgg): the string itself up to 32 units, else a prefix followed by a character that is
-// greater than the one it replaces. It reports false if the first 64 units have none that can be passed.
+// raise is the upper bound of Spark's statistics for a string (Spark: StatisticsCollection): the string itself up to 32 units, else a prefix followed by a
+// character that is greater than the one it replaces. It reports false if the first 64 units have none that can be passed.
 func raise(s string) (string, bool) {
 	cur := units(s, 0, prefixUnits)
 	if n := utf16Length(s[:cur]); n < prefixUnits && cur < len(s) { // not to split a surrogate pair: one unit more

@@ -124,7 +124,8 @@ func physicalOf(t arrow.DataType) (physical, error) {
 		if t.Unit != arrow.Microsecond {
 			return physical{}, fmt.Errorf("timestamps are stored in microseconds, not %s", t)
 		}
-		p := physical{format.Int64, 8, &format.TimestampType{IsAdjustedToUTC: t.TimeZone != "", Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}, thrift.Null[deprecated.ConvertedType]{}}
+		p := physical{typ: format.Int64, width: 8}
+		p.logical = &format.TimestampType{IsAdjustedToUTC: t.TimeZone != "", Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
 		if t.TimeZone != "" { // the old annotation means an instant
 			p.old = conv(deprecated.TimestampMicros)
 		}

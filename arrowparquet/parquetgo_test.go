@@ -17,7 +17,8 @@ import (
 	"microbatch/arrowparquet/parquettest"
 )
 
-// parquet-go's own reader, which shares no code with ours above the encodings, must find the same values in every flat column, and as many entries in nested ones.
+// parquet-go's own reader, which shares no code with ours above the encodings, must find the same values in every flat column, and as many entries in nested
+// ones.
 func TestParquetGoReadsEveryType(t *testing.T) {
 	for _, o := range []arrowparquet.Options{{}, {Encoding: arrowparquet.Plain, Compression: "none"}, {Compression: "zstd"}} {
 		s := parquettest.AllTypes()

@@ -10,7 +10,8 @@ type ColumnStats struct {
 	Type arrow.DataType // of the leaf
 	// Nulls is how many of the leaf's entries have no value. Inside an array or a map an empty or null list counts as one entry.
 	Nulls int64
-	// Repeated says that the leaf is inside an array or a map; ListNulls is then how many rows have a null for the outermost of them. It is 0 for a row group that was read.
+	// Repeated says that the leaf is inside an array or a map; ListNulls is then how many rows have a null for the outermost of them. It is 0 for a row
+	// group that was read.
 	Repeated  bool
 	ListNulls int64
 	NaN       bool // a NaN was seen; then there is no minimum and maximum. It is not known of a row group that was read

@@ -8,8 +8,9 @@ import (
 // errThrift says that bytes are not a struct in Thrift's compact protocol.
 var errThrift = errors.New("damaged metadata")
 
-// checkThrift walks one struct in Thrift's compact protocol and returns its length. The library that decodes it believes the lengths that it finds; this walk makes
-// sure that every string is there and that no list claims more elements than its bytes can hold, so that decoding costs memory in proportion to the input.
+// checkThrift walks one struct in Thrift's compact protocol and returns its length. The library that decodes it believes the lengths that it finds; this
+// walk makes sure that every string is there and that no list claims more elements than its bytes can hold, so that decoding costs memory in proportion to
+// the input.
 func checkThrift(b []byte) (int, error) {
 	w := thriftWalker{b: b}
 	w.structure(0)

@@ -73,7 +73,8 @@ func (b *bench) copyByUs(ctx context.Context, in string) (usage, int64, error) {
 
 // fileToTable is a pipeline from a folder of NDJSON to a table in another folder.
 func fileToTable(in, out, trigger string) string {
-	return fmt.Sprintf("name: bench\nsource:\n  files: {path: %q}\n  format: json\n  schema: %s\nsink:\n  table: {path: %q, compression: snappy}\n%s", in, eventsDDL, out+"/table", trigger)
+	return fmt.Sprintf("name: bench\nsource:\n  files: {path: %q}\n  format: json\n  schema: %s\nsink:\n  table: {path: %q, compression: snappy}\n%s",
+		in, eventsDDL, out+"/table", trigger)
 }
 
 // parquetBytes is the size of all data files below a folder.

@@ -169,8 +169,8 @@ func page(all []Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Benchmarks
 
-Written by `+"`make bench`"+` (`+"`internal/bench`"+`, whose package comment says how it measures). Last on %s/%s, %d processors, %s. What counts are the ratios: both sides ran in turns
-on the same machine, and a ratio is taken within a round; shown are the median, and the least and the greatest of the rounds.
+Written by `+"`make bench`"+` (`+"`internal/bench`"+`, whose package comment says how it measures). Last on %s/%s, %d processors, %s. What counts are the ratios:
+both sides ran in turns on the same machine, and a ratio is taken within a round; shown are the median, and the least and the greatest of the rounds.
 
 `, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header(), " | "), strings.Repeat("---|", len(header())))
