@@ -39,7 +39,7 @@ func (q Query) Check(ctx context.Context) (c Checked, err error) {
 		return c, damaged(err)
 	}
 	d.info = sinks.QueryInfo{ID: c.ID, Name: q.Name, Shard: q.Shard, NewQuery: q.NewQuery, Newest: d.checkpoint.NewestEpoch}
-	if d.facts, err = describe(d.q); err != nil {
+	if err := d.identify(ctx); err != nil {
 		return c, err
 	}
 	truth, err := d.reconcile(ctx, true)

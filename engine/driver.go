@@ -16,6 +16,7 @@ type driver struct {
 	q          *Query
 	checkpoint *checkpointlog.Checkpoint
 	facts      pipelineFacts
+	evolved    []string // how the pipeline differs from that of the last start, in words
 	exec       Executor
 	local      *local
 	run_       ident.RunID
@@ -101,7 +102,7 @@ func (d *driver) run(ctx context.Context) error {
 			err = d.failed(stepCtx, err)
 		}
 		if stepCtx.Err() != nil && (err != nil || d.phase == Plan) {
-			d.abandoned()
+			d.abandoned(stepCtx)
 			return nil
 		}
 		if err != nil {

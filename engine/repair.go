@@ -125,10 +125,7 @@ func (r *repairer) fencePast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.facts, err = describe(r.q); err != nil {
-		return err
-	}
-	if _, err := r.compareWithNewest(ctx); err != nil {
+	if err := r.identify(ctx); err != nil {
 		return err
 	}
 	if r.info.Entry, err = r.claim(ctx, max(s.main.Epoch, s.rejected.Epoch)); err != nil {

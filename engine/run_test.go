@@ -315,10 +315,12 @@ func TestChangedPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.checkRows(t, 10)
-	q, _, _ = w.query()
-	q.Sources = append(q.Sources, &numbers{})
-	if err := q.Run(t.Context()); err == nil {
-		t.Fatal("another source was accepted")
+	for _, accept := range []bool{false, true} {
+		q, _, _ = w.query()
+		q.Sources, q.AcceptChange = append(q.Sources, &numbers{}), accept
+		if err := q.Run(t.Context()); !errcode.Has(err, errcode.PipelineChanged) {
+			t.Fatalf("another source, accept-change %v: %v", accept, err)
+		}
 	}
 }
 

@@ -15,9 +15,11 @@ func grace(ctx context.Context, timeout time.Duration) (work context.Context, en
 	return work, func() { stop(); cancel() }
 }
 
-// abandoned says what became of the batch that the grace was too short for. Execute has removed what it staged; the range is fixed and runs again.
-func (d *driver) abandoned() {
-	if d.current != nil && d.current.entry != nil {
-		d.warn("batch %d was abandoned before its commit; the next start runs it again", d.current.entry.ID)
+// abandoned gives up the batch that the grace was too short for: what is staged is removed, unless its commit has begun. The range is fixed and runs again.
+func (d *driver) abandoned(ctx context.Context) {
+	if d.current == nil || d.current.entry == nil || d.current.committing {
+		return
 	}
+	d.unstage(ctx)
+	d.warn("batch %d was abandoned before its commit; the next start runs it again", d.current.entry.ID)
 }

@@ -33,7 +33,7 @@ func (d *driver) start(ctx context.Context) error {
 		}
 	}
 	d.info = sinks.QueryInfo{ID: id, Name: d.q.Name, Shard: d.q.Shard, NewQuery: d.q.NewQuery, Newest: d.checkpoint.NewestEpoch}
-	if d.facts, err = describe(d.q); err != nil {
+	if err := d.identify(ctx); err != nil {
 		return err
 	}
 	if !d.q.AcceptChange { // with it, the past is fenced before it is judged
@@ -248,7 +248,9 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 	if err := d.checkEnds(ctx, t.plan); err != nil {
 		return err
 	}
-	d.lowest = max(0, t.logs.LowWatermark+1)
+	if d.lowest = max(0, t.logs.LowWatermark+1); len(t.logs.Offsets) > 0 {
+		d.lowest = max(d.lowest, t.logs.Offsets[0]) // Spark purges without a low watermark
+	}
 	if t.plan.Kind == checkpointlog.Rerun {
 		d.resume(t.plan)
 		d.current.rejected = len(d.sinks()) > 1 && t.seen.rejected.Batch == t.plan.ID

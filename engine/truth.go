@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"microbatch/checkpointlog"
@@ -115,36 +116,35 @@ func (d *driver) judge(ctx context.Context, t truth) error {
 		}
 		return errcode.CheckpointUnsupported.New(info.Key, "the query keeps state of Spark, which cannot be continued here")
 	}
-	evolved, err := d.compareWithNewest(ctx)
-	if err != nil {
-		return err
-	}
 	if t.plan.Kind == checkpointlog.Rerun {
 		if was := t.plan.Pending.Offsets.Fingerprint(); was != "" && was != d.facts.Fingerprint && !d.q.AcceptChange {
-			return errcode.ChangedWhilePending.New(d.checkpoint.Offsets.Key(t.plan.ID), "batch %d was planned by another version of the pipeline: %v", t.plan.ID, evolved)
+			return errcode.ChangedWhilePending.New(d.checkpoint.Offsets.Key(t.plan.ID), "batch %d was planned by another version of the pipeline: %s", t.plan.ID, strings.Join(d.evolved, "; "))
 		}
-	}
-	for _, e := range evolved {
-		d.q.Log.Info("the pipeline has changed since the last start", "change", e)
 	}
 	return nil
 }
 
-// compareWithNewest holds the pipeline against the entry of the newest epoch, which may be our own by now.
-func (d *driver) compareWithNewest(ctx context.Context) ([]string, error) {
+// identify says what the pipeline is and compares it with the one that claimed the newest epoch. Another identity is refused whatever was accepted.
+func (d *driver) identify(ctx context.Context) (err error) {
+	if d.facts, err = describe(d.q); err != nil {
+		return err
+	}
 	newest, err := d.checkpoint.NewestEpoch(ctx)
 	if err != nil || newest == 0 {
-		return nil, err
+		return err
 	}
 	entry, err := d.checkpoint.ReadEpoch(ctx, newest)
 	if err != nil {
-		return nil, damaged(err)
+		return damaged(err)
 	}
-	evolved, err := d.facts.compareWith(entry)
-	if err == nil {
-		d.facts.inherit(entry)
+	if d.evolved, err = d.facts.compareWith(entry); err != nil {
+		return err
 	}
-	return evolved, err
+	d.facts.inherit(entry)
+	for _, e := range d.evolved {
+		d.q.Log.Info("the pipeline has changed since the last start", "change", e)
+	}
+	return nil
 }
 
 // damaged gives a damaged file of the checkpoint its code.
