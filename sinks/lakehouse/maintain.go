@@ -13,15 +13,16 @@ import (
 // cleanEvery is how often the log is cleaned and files are vacuumed.
 const cleanEvery = 24 * time.Hour
 
-// Maintain does what is due at now: a log checkpoint when enough commits have come since the last, and as the settings say, joining small files, and once a
-// day clean-up. The clocks start at the first call, so a query that is restarted often still gets to it by `table optimize` and `table vacuum` only.
+// Maintain does what is due at now: a log checkpoint when enough commits have come since the last, and as the settings say, joining small files; and once a
+// day clean-up. When that was done last is kept with the table (maintain.Done), so it counts over restarts.
 func (s *Sink) Maintain(ctx context.Context, now time.Time) error {
 	t := s.opened()
 	if t == nil {
 		return nil
 	}
 	_, err := t.Checkpoint(ctx)
-	optimize, clean := s.due(now)
+	optimize, clean, dueErr := s.due(ctx, t, now)
+	err = errors.Join(err, dueErr)
 	if optimize {
 		err = errors.Join(err, s.optimize(ctx, t))
 	}
@@ -32,19 +33,27 @@ func (s *Sink) Maintain(ctx context.Context, now time.Time) error {
 }
 
 // due says what is due by time, and takes it for done: an error is not repeated before the next time.
-func (s *Sink) due(now time.Time) (optimize, clean bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.optimized.IsZero() {
-		s.optimized, s.cleaned = now, now
+func (s *Sink) due(ctx context.Context, t *table.Table, now time.Time) (optimize, clean bool, err error) {
+	if s.done == nil {
+		done, err := maintain.LoadDone(ctx, t.Log(), now)
+		if err != nil {
+			return false, false, err
+		}
+		s.done = &done
 	}
-	if every := s.cfg.Maintenance.OptimizeEvery; every > 0 && now.Sub(s.optimized) >= every {
-		s.optimized, optimize = now, true
+	every := s.cfg.Maintenance.OptimizeEvery
+	optimize = every > 0 && now.Sub(s.done.Optimized) >= every
+	clean = now.Sub(s.done.Cleaned) >= cleanEvery
+	if optimize {
+		s.done.Optimized = now
 	}
-	if now.Sub(s.cleaned) >= cleanEvery {
-		s.cleaned, clean = now, true
+	if clean {
+		s.done.Cleaned = now
 	}
-	return optimize, clean
+	if optimize || clean {
+		err = s.done.Save(ctx, t.Log())
+	}
+	return optimize, clean, err
 }
 
 // optimize gives way to other writers: what they prevented is due again next time.

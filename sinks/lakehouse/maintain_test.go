@@ -60,6 +60,37 @@ func TestARunningQueryKeepsItsTableInOrder(t *testing.T) {
 	}
 }
 
+// TestMaintenanceCountsOverRestarts starts the query anew for each batch, as `--once` by a timer does.
+func TestMaintenanceCountsOverRestarts(t *testing.T) {
+	p := newPlace("delta")
+	start := time.Now()
+	for id := range ident.BatchID(8) {
+		d := p.start(t, sinktest.Query("q", ident.Epoch(id)+1), func(c *Config) { c.Maintenance.OptimizeEvery = time.Hour })
+		d.Commit(sinks.Committed, id, "a", []int64{int64(id)})
+		if err := d.Sink.(*Sink).Maintain(t.Context(), start.Add(time.Duration(id)*20*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files := p.keys(t, "opt-"); len(files) != 2 {
+		t.Errorf("files of optimize: %v, want two in 140 minutes", files)
+	}
+}
+
+func TestAnEpochIsCommittedWithoutKnowingTheRows(t *testing.T) {
+	p := newPlace("parquet")
+	if err := p.open(t).Fence(t.Context(), sinktest.Query("q", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if keys := p.keys(t, ""); len(keys) > 0 {
+		t.Errorf("a fence without a table wrote %v", keys)
+	}
+	d := p.start(t, sinktest.Query("q", 1))
+	if err := p.open(t).Fence(t.Context(), sinktest.Query("q", 2)); err != nil {
+		t.Fatal(err)
+	}
+	d.Commit(sinks.Fenced, 0, "a", []int64{1})
+}
+
 func TestMaintenanceIsOffByDefault(t *testing.T) {
 	p := newPlace("parquet")
 	d := p.start(t, sinktest.Query("q", 1))

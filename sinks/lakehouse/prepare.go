@@ -43,7 +43,7 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 	t := s.opened()
 	invariant.Check(t != nil, "Recover comes before Prepare")
 	snap := t.Snapshot()
-	merged, metadata, err := s.evolve(snap)
+	merged, metadata, err := s.evolve(snap, b.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 }
 
 // evolve is the schema of the files to write, and the metaData of a table that gets new columns.
-func (s *Sink) evolve(snap *table.Snapshot) (*arrow.Schema, *action.Metadata, error) {
-	merged, err := s.merged(snap)
+func (s *Sink) evolve(snap *table.Snapshot, rows *arrow.Schema) (*arrow.Schema, *action.Metadata, error) {
+	merged, err := s.merged(snap, rows)
 	if err != nil || merged == snap.Schema() {
 		return merged, nil, err
 	}

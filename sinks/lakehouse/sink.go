@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -19,6 +18,7 @@ import (
 	"microbatch/sinks"
 	"microbatch/table"
 	"microbatch/table/datafile"
+	"microbatch/table/maintain"
 	"microbatch/table/translog"
 )
 
@@ -36,7 +36,7 @@ type Sink struct {
 	// last is the newest batch of ours that was seen in the log: it may never go down.
 	last ident.BatchID
 
-	optimized, cleaned time.Time // when Maintain did so last; zero before its first call
+	done *maintain.Done // when upkeep was done last; nil before the first call of Maintain
 }
 
 var (
@@ -145,13 +145,16 @@ func (s *Sink) checkExisting(snap *table.Snapshot) error {
 		return errcode.TablePartitions.New(s.cfg.URL, "the table is partitioned by [%s], the pipeline says [%s]",
 			strings.Join(snap.PartitionBy(), ", "), strings.Join(s.cfg.PartitionBy, ", "))
 	}
-	_, err := s.merged(snap)
+	if s.rows == nil { // only an epoch is to be committed
+		return nil
+	}
+	_, err := s.merged(snap, s.rows)
 	return err
 }
 
-// merged is the table's schema after rows like ours.
-func (s *Sink) merged(snap *table.Snapshot) (*arrow.Schema, error) {
-	canonical, err := schema.Canonical(s.rows)
+// merged is the table's schema after rows of a schema.
+func (s *Sink) merged(snap *table.Snapshot, rows *arrow.Schema) (*arrow.Schema, error) {
+	canonical, err := schema.Canonical(rows)
 	if err != nil {
 		return nil, errcode.TableColumn.Wrap(err, s.cfg.URL, "")
 	}
