@@ -236,7 +236,10 @@ func (d *driver) sinks() []sinks.Sink {
 }
 
 func (d *driver) intentOf(e *checkpointlog.Entry, ranges []ident.Range) sinks.Intent {
-	return sinks.Intent{ID: e.ID, Digest: e.Digest(), Entry: e.Bytes, Ranges: ranges, Timestamp: e.Offsets.Timestamp}
+	was := e.Offsets.Fingerprint()
+	return sinks.Intent{
+		ID: e.ID, Digest: e.Digest(), Entry: e.Bytes, Ranges: ranges, Timestamp: e.Offsets.Timestamp, Changed: was != "" && was != d.facts.Fingerprint,
+	}
 }
 
 // begin goes on from the truth: what was listed is made durable before it is acted on, since whoever wrote it may have died in the middle.

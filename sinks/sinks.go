@@ -77,6 +77,8 @@ type Intent struct {
 	Entry     []byte // the text of offsets/<id>
 	Ranges    []ident.Range
 	Timestamp time.Time
+	// Changed: the pipeline is another one than when the intent was written (knowingly accepted), so earlier attempts may have made other rows.
+	Changed bool
 }
 
 // Outcome is how a commit ended.

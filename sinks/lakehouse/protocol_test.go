@@ -331,6 +331,22 @@ func TestSweepDeletesOtherAttemptsOfTheBatchOnly(t *testing.T) {
 	}
 }
 
+// TestSweepLooksEverywhereWhenThePipelineHasChanged: the attempt before an accepted change may have written to other partitions than the winner.
+func TestSweepLooksEverywhereWhenThePipelineHasChanged(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		p := newPlace("parquet", "name")
+		p.start(t, sinktest.Query("q", 1)).Prepare(0, "a", []int64{1}) // in partition "row 1"
+		d := p.start(t, sinktest.Query("q", 2))
+		d.Commit(sinks.Committed, 0, "a", []int64{2})
+		if err := d.Sink.(*Sink).Sweep(t.Context(), sinks.Intent{ID: 0, Changed: changed}); err != nil {
+			t.Fatal(err)
+		}
+		if left := len(p.keys(t, ".parquet")); left != map[bool]int{false: 2, true: 1}[changed] {
+			t.Errorf("changed %v: %d files", changed, left)
+		}
+	}
+}
+
 func TestSweepIsLeftOutWhenItIsOffAndForDelta(t *testing.T) {
 	for _, p := range []place{newPlace("parquet"), newPlace("delta")} {
 		d := p.start(t, sinktest.Query("q", 1), func(c *Config) { c.SweepOff = true })

@@ -15,8 +15,8 @@ import (
 )
 
 // Sweep deletes the files that other attempts of a committed batch left, so that plain Parquet readers do not see them. Only files of this query, shard and
-// batch are looked at, only in the partitions that the winner wrote to (each attempt of a batch has the same rows), and only after the winner was
-// read back from the log. Tables of format delta leave them to vacuum: their readers do not see them.
+// batch are looked at, only in the partitions that the winner wrote to (each attempt of a batch has the same rows; if the pipeline has changed, in all), and
+// only after the winner was read back from the log. Tables of format delta leave them to vacuum: their readers do not see them.
 func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 	t := s.opened()
 	if s.cfg.SweepOff || t == nil || t.Format() != translog.Parquet {
@@ -35,6 +35,9 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 		}
 		dirs[""] = true
 	}
+	if b.Changed {
+		dirs[""] = true
+	}
 	for _, a := range winner {
 		key, err := datafile.Key(s.cfg.Store, a.Path)
 		if err != nil {
@@ -43,8 +46,11 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 		keep[key] = true
 		dirs[directoryOf(key)] = true
 	}
+	if dirs[""] && (!found || b.Changed) {
+		dirs = map[string]bool{"": true} // the whole table, once
+	}
 	for dir := range dirs {
-		if err := s.sweepDirectory(ctx, dir, !found, id.owner, b.ID, keep); err != nil {
+		if err := s.sweepDirectory(ctx, dir, !found || b.Changed, id.owner, b.ID, keep); err != nil {
 			return err
 		}
 	}
