@@ -102,8 +102,7 @@ func (d *driver) run(ctx context.Context) error {
 			err = d.failed(stepCtx, err)
 		}
 		if stepCtx.Err() != nil && (err != nil || d.phase == Plan) {
-			d.abandoned(stepCtx)
-			return nil
+			return d.abandoned(stepCtx, err)
 		}
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -15,11 +16,19 @@ func grace(ctx context.Context, timeout time.Duration) (work context.Context, en
 	return work, func() { stop(); cancel() }
 }
 
-// abandoned gives up the batch that the grace was too short for: what is staged is removed, unless its commit has begun. The range is fixed and runs again.
-func (d *driver) abandoned(ctx context.Context) {
-	if d.current == nil || d.current.entry == nil || d.current.committing {
-		return
+// abandoned ends a run whose grace was too short for the batch: what is staged is removed, and the fixed range runs again at the next start. Once its
+// commit has begun the batch is finished whatever the clock says, so an error of that is one.
+func (d *driver) abandoned(ctx context.Context, err error) error {
+	switch {
+	case d.current == nil || d.current.entry == nil:
+		return nil
+	case d.current.committing:
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
 	}
 	d.unstage(ctx)
 	d.warn("batch %d was abandoned before its commit; the next start runs it again", d.current.entry.ID)
+	return nil
 }
