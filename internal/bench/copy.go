@@ -29,7 +29,10 @@ func measureCopy(ctx context.Context, b *bench) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if round == 0 { // warms the page cache
+		if round == 0 { // it warms the page cache
+			if err := b.sameRows(ctx); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		ours.seconds, peer.seconds = append(ours.seconds, us.wall.Seconds()), append(peer.seconds, them.statement.Seconds())
@@ -62,7 +65,6 @@ func (b *bench) copyByUs(ctx context.Context, in string) (usage, int64, error) {
 	if err != nil {
 		return usage{}, 0, err
 	}
-	defer os.RemoveAll(dir)
 	u, _, err := b.start(ctx, dir, fileToTable(in, dir, ""), int64(b.rows))
 	if err != nil {
 		return u, 0, err
@@ -107,7 +109,6 @@ func (b *bench) copyByDuckDB(ctx context.Context, in string) (duckdbUsage, error
 	if err != nil {
 		return duckdbUsage{}, err
 	}
-	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "out.parquet")
 	u, err := child(ctx, dir, b.self, duckdbCopyCommand, filepath.Join(in, "events.ndjson"), out)
 	if err != nil {
@@ -122,6 +123,33 @@ func (b *bench) copyByDuckDB(ctx context.Context, in string) (duckdbUsage, error
 		return duckdbUsage{}, err
 	}
 	return duckdbUsage{usage: u, statement: time.Duration(ns), size: info.Size()}, nil
+}
+
+// sameRows makes sure that both sides have written the same: by the number of rows and the sum of their hashes.
+func (b *bench) sameRows(ctx context.Context) error {
+	s, err := duck.Open(duck.Config{Threads: 2, Files: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	digest := func(glob string) (string, error) {
+		return c.Text(ctx, fmt.Sprintf("SELECT concat(count(*), ' rows, hash ', sum(hash(id, epoch_us(ts), user_id, event, country, amount, url, session))) FROM read_parquet(%s)",
+			duck.Literal(filepath.Join(b.dir, glob))))
+	}
+	ours, err := digest("copy-ours/table/**/*.parquet")
+	if err != nil {
+		return err
+	}
+	theirs, err := digest("copy-duckdb/out.parquet")
+	if err == nil && ours != theirs {
+		err = fmt.Errorf("we wrote %s, DuckDB wrote %s", ours, theirs)
+	}
+	return err
 }
 
 // duckdbCopy copies an NDJSON file to a Parquet file by DuckDB and prints the nanoseconds that the statement took.
