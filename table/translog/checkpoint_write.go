@@ -33,6 +33,9 @@ func (l *Log) WriteCheckpoint(ctx context.Context, s *State) (*State, error) {
 	} else {
 		data, err = encodeJSONCheckpoint(files.State.Version, actions)
 	}
+	if err == nil {
+		err = l.proofread(ctx, data, actions)
+	}
 	if err != nil {
 		return s, fmt.Errorf("checkpoint of version %d: %w", s.Version, err)
 	}
@@ -51,6 +54,59 @@ func (l *Log) WriteCheckpoint(ctx context.Context, s *State) (*State, error) {
 	next.checkpoint, next.checkpointBytes, next.commits, next.commitBytes = s.Version, int64(len(data)), 0, 0
 	return &next, nil
 }
+
+// proofread reads a checkpoint back before anybody relies on it: once the entries before it are cleaned up, it is all that is left of them.
+func (l *Log) proofread(ctx context.Context, data []byte, want []action.Action) error {
+	left := map[string]int{}
+	for i := range want {
+		left[keyOf(&want[i])]++
+	}
+	see := func(a *action.Action) error {
+		if key := keyOf(a); key != "" {
+			left[key]--
+		}
+		return nil
+	}
+	var err error
+	if l.format == Delta {
+		err = readParquetCheckpoint(ctx, inMemory{bytes.NewReader(data)}, false, see)
+	} else {
+		err = readJSONCheckpoint(inMemory{bytes.NewReader(data)}, false, see)
+	}
+	if err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	for key, n := range left {
+		if n != 0 {
+			return fmt.Errorf("read back: %s is there %d times too few", key, n)
+		}
+	}
+	return nil
+}
+
+// keyOf tells actions apart; "" for one that is not part of a table's state.
+func keyOf(a *action.Action) string {
+	switch {
+	case a.Protocol != nil:
+		return fmt.Sprint("protocol ", *a.Protocol)
+	case a.Metadata != nil:
+		return "metaData " + a.Metadata.ID + a.Metadata.Schema
+	case a.Txn != nil:
+		return fmt.Sprint("txn ", a.Txn.AppID, a.Txn.Version)
+	case a.DomainMetadata != nil:
+		return "domainMetadata " + a.DomainMetadata.Domain
+	case a.Add != nil:
+		return fmt.Sprint("add ", a.Add.Key(), a.Add.Size)
+	case a.Remove != nil:
+		return fmt.Sprint("remove ", a.Remove.Key())
+	}
+	return ""
+}
+
+// inMemory is an object that is not stored yet.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // summary are the actions that a version adds up to, those that a writer needs first. Removes older than the retention are forgotten (Delta protocol:
 // Action Reconciliation), except that nothing younger than MinRetention ever is.
