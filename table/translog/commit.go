@@ -135,9 +135,9 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 
 // follows makes sure that the entry at a key, which was put after a state, follows what the state was read from.
 func (l *Log) follows(ctx context.Context, s *State, key string) error {
-	actions, _, err := l.Read(ctx, s.Version)
+	tip, err := l.readTip(ctx, s.Version)
 	if err == nil {
-		return l.sameTip(ctx, s, actions)
+		return l.sameTip(ctx, s, tip)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -192,19 +192,19 @@ func (l *Log) Stands(ctx context.Context, s *State) error {
 	if s.tip == "" {
 		return nil
 	}
-	actions, _, err := l.Read(ctx, s.Version)
+	tip, err := l.readTip(ctx, s.Version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l.sameTable(ctx, s) // cleaned up, or gone with the table
 	}
 	if err != nil {
 		return err
 	}
-	return l.sameTip(ctx, s, actions)
+	return l.sameTip(ctx, s, tip)
 }
 
-// sameTip compares the entry that stands at a state's version with the one the state was read from.
-func (l *Log) sameTip(ctx context.Context, s *State, actions []action.Action) error {
-	if info := commitInfo(actions); s.tip == "" || info != nil && info.TxnID == s.tip {
+// sameTip compares the entry that stands at a state's version, by its txnId, with the one that the state was read from.
+func (l *Log) sameTip(ctx context.Context, s *State, tip string) error {
+	if s.tip == "" || s.tip == tip {
 		return nil
 	}
 	if err := l.sameTable(ctx, s); err != nil {

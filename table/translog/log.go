@@ -1,6 +1,7 @@
 package translog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,27 @@ func (l *Log) Read(ctx context.Context, v int64) ([]action.Action, int64, error)
 		return nil, 0, l.damaged(key, err)
 	}
 	return actions, int64(len(data)), nil
+}
+
+// readTip is the txnId of the commit of a version, "" if it has none. It is at the beginning, so a long commit need not be decoded.
+func (l *Log) readTip(ctx context.Context, v int64) (string, error) {
+	key := l.format.CommitKey(v)
+	data, err := l.store.Get(ctx, key)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", key, err)
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	if a, err := action.DecodeLine(line); err == nil && a.CommitInfo != nil {
+		return a.CommitInfo.TxnID, nil
+	}
+	actions, err := action.Decode(data)
+	if err != nil {
+		return "", l.damaged(key, err)
+	}
+	if info := commitInfo(actions); info != nil {
+		return info.TxnID, nil
+	}
+	return "", nil
 }
 
 func (l *Log) damaged(key string, err error) error {
