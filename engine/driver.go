@@ -25,6 +25,7 @@ type driver struct {
 	phase   Phase
 	last    *checkpointlog.Entry // the newest recorded batch: where the next one starts; nil before batch 0
 	current *current             // the batch under way; nil while planning
+	keeps   bool                 // the sink keeps batch ids
 	lowest  ident.BatchID        // the lowest entry that may still be in the logs
 
 	trigger struct {

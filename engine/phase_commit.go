@@ -31,7 +31,9 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	if err := ctx.Err(); err != nil {
 		return Commit, err
 	}
-	ctx = context.WithoutCancel(ctx) // from here on the batch is finished: the stores' own budgets bound it
+	if d.keeps { // from here on the batch is finished: the stores' own budgets bound it. A sink without batch ids may get it again anyway
+		ctx = context.WithoutCancel(ctx)
+	}
 	cur.committing = true
 	if d.ahead() {
 		d.local.prefetch.start(ctx, d.local, cur.entry.Offsets.Ends)

@@ -247,7 +247,7 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 	if err := d.syncLogs(ctx, t); err != nil {
 		return err
 	}
-	d.last, d.current, d.phase = t.plan.Before, nil, Plan
+	d.last, d.current, d.phase, d.keeps = t.plan.Before, nil, Plan, t.seen.main.Keeps
 	if err := d.checkEnds(ctx, t.plan); err != nil {
 		return err
 	}
