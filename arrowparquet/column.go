@@ -30,7 +30,7 @@ type column struct {
 	file    bounds // and of the file
 }
 
-func newColumn(n *node, roots []*node, o Options, c compressor) (*column, error) {
+func newColumn(n *node, roots []*node, o Options, c compressor, shared *buffers) (*column, error) {
 	p, err := physicalOf(n.field.Type)
 	if err != nil {
 		return nil, err
@@ -38,6 +38,7 @@ func newColumn(n *node, roots []*node, o Options, c compressor) (*column, error)
 	col := &column{node: n, physical: p, path: n.filePath(roots), plain: o.Encoding == Plain}
 	col.list = n.outermostList(roots)
 	col.chunk.compressor = c
+	col.enc.buffers = shared
 	col.group.init(n.field.Type, p)
 	col.file.init(n.field.Type, p)
 	if p.typ == format.ByteArray && !col.plain {

@@ -14,11 +14,16 @@ const maxPage = 1 << 30
 
 // An encoder makes the bodies of a column's data pages.
 type encoder struct {
-	body     []byte  // the page at hand
-	scratch  []byte  // levels, then the dictionary page
-	indexes  []int32 // of the dictionary
-	plainInt bool    // DELTA_BINARY_PACKED does not pay in this row group
-	tried    bool    // plainInt is decided
+	*buffers
+	plainInt bool // DELTA_BINARY_PACKED does not pay in this row group
+	tried    bool // plainInt is decided
+}
+
+// buffers are scratch memory that the columns of a file share: they encode one after the other.
+type buffers struct {
+	body    []byte  // the page at hand
+	scratch []byte  // levels, then the dictionary page
+	indexes []int32 // of the dictionary
 }
 
 func (e *encoder) reset() { e.tried, e.plainInt = false, false }
@@ -126,7 +131,7 @@ func extend(body, out []byte) []byte {
 // tail is empty memory behind the body, of at least n bytes.
 func (e *encoder) tail(n int) []byte {
 	if cap(e.body)-len(e.body) < n {
-		grown := make([]byte, len(e.body), 2*(len(e.body)+n))
+		grown := make([]byte, len(e.body), len(e.body)+n+n/4)
 		copy(grown, e.body)
 		e.body = grown
 	}

@@ -45,8 +45,9 @@ func NewWriter(w io.Writer, s *arrow.Schema, o Options) (*Writer, error) {
 	if out.roots, out.leaves, err = layout(s); err != nil {
 		return nil, err
 	}
+	shared := &buffers{}
 	for _, n := range out.leaves {
-		col, err := newColumn(n, out.roots, o, c)
+		col, err := newColumn(n, out.roots, o, c, shared)
 		if err != nil {
 			return nil, err
 		}
