@@ -75,7 +75,8 @@ func TestOfTwoProcessesOneWins(t *testing.T) {
 }
 
 func TestPrivateFilesAreForTheirOwnerAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "checkpoint")
+	table := filepath.Join(t.TempDir(), "table")
+	dir := filepath.Join(table, "_checkpoint")
 	s, err := localfs.New(dir, localfs.Options{Private: true})
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,19 @@ func TestPrivateFilesAreForTheirOwnerAlone(t *testing.T) {
 			t.Errorf("%q has mode %o, want %o", name, info.Mode().Perm(), want)
 		}
 	}
+	if info, err := os.Stat(table); err != nil || info.Mode().Perm()&0o055 == 0 && !umaskHidesAll(t) {
+		t.Errorf("the folder around has mode %v (%v): its readers need it", info.Mode(), err)
+	}
+}
+
+// umaskHidesAll reports whether whoever runs the tests keeps all new folders private.
+func umaskHidesAll(t *testing.T) bool {
+	dir := filepath.Join(t.TempDir(), "d")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	return err == nil && info.Mode().Perm()&0o055 == 0
 }
 
 func TestSymbolicLinksDoNotLeadOut(t *testing.T) {

@@ -67,11 +67,12 @@ func (o *osFS) Mkdir(name string, perm fs.FileMode) error {
 	return r.Mkdir(name, perm)
 }
 
-// makeDurable makes a folder outside any root, with its parents, each fsynced in its own parent.
+// makeDurable makes a folder outside any root, with its parents, each fsynced in its own parent. Only the folder itself may be private: a checkpoint inside of a
+// table must not close the table to its readers.
 func makeDurable(dir string, perm fs.FileMode) error {
 	err := os.Mkdir(dir, perm)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDurable(filepath.Dir(dir), perm); err != nil {
+		if err := makeDurable(filepath.Dir(dir), 0o777); err != nil {
 			return err
 		}
 		err = os.Mkdir(dir, perm)
