@@ -107,15 +107,24 @@ func deltaNulls(c *ColumnStats) string {
 	return strconv.FormatInt(c.Nulls, 10)
 }
 
-// deltaBound is a minimum or maximum as JSON text; "" if Delta has none for it.
+// deltaBound is a minimum or maximum as JSON text; "" if Delta has none for it. There are both or neither: to deltalake's PyArrow dataset a bound that is missing
+// beside the other is one that no row meets.
 func deltaBound(c *ColumnStats, upper bool) string {
-	v, cut := c.Min, c.MinCut
-	if upper {
-		v, cut = c.Max, c.MaxCut
-	}
-	if v == nil || c.Repeated {
+	if c.Min == nil || c.Max == nil || c.Repeated {
 		return ""
 	}
+	lowest, highest := boundText(c, c.Min, c.MinCut, false), boundText(c, c.Max, c.MaxCut, true)
+	switch {
+	case lowest == "" || highest == "":
+		return ""
+	case upper:
+		return highest
+	}
+	return lowest
+}
+
+// boundText is "" for a value that has no place in Delta's statistics.
+func boundText(c *ColumnStats, v any, cut, upper bool) string {
 	switch t := c.Type.(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
 		return strconv.FormatInt(v.(int64), 10)
