@@ -228,6 +228,25 @@ func TestFailedFsyncIsNeverTriedAgain(t *testing.T) {
 	}
 }
 
+// A disk that fails before anything can be visible is an error of the disk, not an unknown outcome.
+func TestAFailingDiskHasACode(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE} {
+		for _, op := range []string{"create", "write"} {
+			disk := crashfs.New()
+			s := localfs.NewOn(disk, localfs.Options{})
+			disk.Fault(func(o, _ string) error {
+				if o == op {
+					return errno
+				}
+				return nil
+			})
+			if err := s.PutIfAbsent(t.Context(), "key", []byte("x")); !errcode.Has(err, errcode.StoreDiskError) || errors.Is(err, objstore.ErrUncertain) {
+				t.Errorf("%v at %s: %v, want code %s", errno, op, err, errcode.StoreDiskError.ID)
+			}
+		}
+	}
+}
+
 // A link or rename that fails with EIO may have happened.
 func TestUnclearLinkIsUncertain(t *testing.T) {
 	for op, do := range map[string]func(ctx context.Context, s objstore.Store, key string, data []byte) error{"link": putIfAbsent, "rename": stream} {
@@ -239,7 +258,7 @@ func TestUnclearLinkIsUncertain(t *testing.T) {
 			return nil
 		})
 		err := do(t.Context(), localfs.NewOn(disk, localfs.Options{}), "key", []byte("x"))
-		if !errors.Is(err, objstore.ErrUncertain) || errcode.ClassOf(err) != errcode.Uncertain {
+		if !errors.Is(err, objstore.ErrUncertain) || !errcode.Has(err, errcode.StoreUncertain) || errcode.ClassOf(err) != errcode.Uncertain {
 			t.Errorf("%s: %v, want ErrUncertain", op, err)
 		}
 	}

@@ -173,7 +173,7 @@ func TestWhatCannotBeSettledIsUncertain(t *testing.T) {
 		n, s, _ := behind(t, hasty)
 		faults(n)
 		err := s.PutIfAbsent(t.Context(), "key", []byte("x"))
-		if !errors.Is(err, objstore.ErrUncertain) || errcode.ClassOf(err) != errcode.Uncertain {
+		if !errors.Is(err, objstore.ErrUncertain) || !errcode.Has(err, errcode.StoreUncertain) || errcode.ClassOf(err) != errcode.Uncertain {
 			t.Errorf("%s: %v, want ErrUncertain", name, err)
 		}
 	}

@@ -157,6 +157,15 @@ func TestAnErrorOfAPartFailsPrepareAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestRowsThatCannotBeSpooledAreAnErrorWithThePlace(t *testing.T) {
+	s, _ := fixture(t, Config{Func: func(context.Context, Batch) error { return nil }})
+	s.config.SpoolDir = filepath.Join(t.TempDir(), "gone")
+	_, err := s.Prepare(t.Context(), testBatch(0))
+	if !errcode.Has(err, errcode.SpoolFailed) || !strings.Contains(err.Error(), s.config.SpoolDir) {
+		t.Error(err)
+	}
+}
+
 func TestAnErrorOfAFunctionHasACodeAndTheBatch(t *testing.T) {
 	broken := errors.New("no such table")
 	s, _ := fixture(t, Config{Func: func(context.Context, Batch) error { return broken }})

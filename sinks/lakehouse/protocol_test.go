@@ -107,18 +107,18 @@ func TestForeignCommitsInBetween(t *testing.T) {
 		name   string
 		action func(id string) action.Action
 		want   sinks.Outcome
-		code   errcode.Code // of an error without outcome
+		code   errcode.Code // of the error, or of why there is none
 	}{
 		{"an append", func(string) action.Action { return add }, sinks.Committed, errcode.Code{}},
 		{"another application's txn", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "other", Version: 5}} }, sinks.Committed, errcode.Code{}},
-		{"a new column", func(id string) action.Action { m := *wider; m.ID = id; return action.Action{Metadata: &m} }, sinks.Conflict, errcode.Code{}},
+		{"a new column", func(id string) action.Action { m := *wider; m.ID = id; return action.Action{Metadata: &m} }, sinks.Conflict, errcode.TableConflict},
 		{"a newer protocol that we know", func(string) action.Action {
 			return action.Action{Protocol: &action.Protocol{MinReader: 1, MinWriter: 3}}
-		}, sinks.Conflict, errcode.Code{}},
+		}, sinks.Conflict, errcode.TableConflict},
 		{"a newer protocol that we do not know", func(string) action.Action {
 			return action.Action{Protocol: &action.Protocol{MinReader: 3, MinWriter: 7, ReaderFeatures: []string{"columnMapping2"}, WriterFeatures: []string{"columnMapping2"}}}
 		}, 0, errcode.TableFeature},
-		{"a newer epoch", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "q#epoch", Version: 2}} }, sinks.Fenced, errcode.Code{}},
+		{"a newer epoch", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "q#epoch", Version: 2}} }, sinks.Fenced, errcode.TableFenced},
 		{"our batch by a writer without digests", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "q", Version: 1}} }, 0, errcode.TableForeignBatch},
 		{"a later batch of ours", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "q", Version: 9}} }, 0, errcode.TableAhead},
 		{"our batch number going back", func(string) action.Action { return action.Action{Txn: &action.Txn{AppID: "q", Version: -1}} }, 0, errcode.TableLog},
@@ -134,6 +134,9 @@ func TestForeignCommitsInBetween(t *testing.T) {
 			r, err := d.Sink.Commit(t.Context(), staged)
 			if r.Outcome != test.want || (err != nil) != (test.want == 0) || err != nil && !errcode.Has(err, test.code) {
 				t.Fatalf("commit: %s, why %v, error %v; want %s %s", r.Outcome, r.Why, err, test.want, test.code.ID)
+			}
+			if err == nil && test.code.ID != "" && !errcode.Has(r.Why, test.code) {
+				t.Errorf("why %v, want %s", r.Why, test.code.ID)
 			}
 			if test.want != sinks.Conflict {
 				return
@@ -242,6 +245,9 @@ func TestLostAnswersAreSettledByIdentity(t *testing.T) {
 				t.Fatalf("commit: %s, why %v, error %v; want %s", r.Outcome, r.Why, err, test.want)
 			}
 			if test.want == sinks.Uncertain {
+				if !errcode.Has(r.Why, errcode.TableUncertain) {
+					t.Errorf("why %v, want %s", r.Why, errcode.TableUncertain.ID)
+				}
 				if err := d.Sink.Abort(t.Context(), staged); err != nil || store.Count("delete", "") > 0 {
 					t.Fatalf("abort after an unknown outcome: %v, %d deletes", err, store.Count("delete", ""))
 				}

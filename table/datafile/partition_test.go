@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/ident"
+	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/table/action"
 )
@@ -78,6 +79,16 @@ func TestTimestampsOfOtherWriters(t *testing.T) {
 		}
 		if got := a.(*array.Timestamp).Value(0); got != want {
 			t.Errorf("%q is %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestAPartitionValueThatNoDirectoryCanHold: the names of a file system end at 255 bytes.
+func TestAPartitionValueThatNoDirectoryCanHold(t *testing.T) {
+	for value, fits := range map[string]bool{strings.Repeat("x", 200): true, strings.Repeat("x", 300): false, strings.Repeat("/", 100): false} {
+		_, err := directory([]string{"c"}, []*string{&value})
+		if fits && err != nil || !fits && !errcode.Has(err, errcode.TablePartitionValue) {
+			t.Errorf("%d bytes: %v", len(value), err)
 		}
 	}
 }
