@@ -84,7 +84,7 @@ type Intent struct {
 // Outcome is how a commit ended.
 type Outcome int
 
-// The outcomes. See DESIGN 1.4: what the engine does after each.
+// The outcomes. What the engine does after each.
 const (
 	// Committed: the batch is visible by this call.
 	Committed Outcome = iota + 1
