@@ -30,7 +30,7 @@ func (d Definition) Validate(format translog.Format) error {
 // settable are the delta.* properties that a new table may have: those that ask nothing of readers or writers.
 var settable = []string{
 	"delta.appendOnly", "delta.checkpointInterval", "delta.logRetentionDuration", "delta.deletedFileRetentionDuration", "delta.enableExpiredLogCleanup",
-	"delta.dataSkippingNumIndexedCols", "delta.checkpointRetentionDuration", "delta.parquet.compression.codec",
+	"delta.dataSkippingNumIndexedCols",
 }
 
 // featureNTZ opts in to timestamps without zone, which older readers of Delta cannot read.

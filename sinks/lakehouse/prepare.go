@@ -51,7 +51,7 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 	p.stage = datafile.NewStage(s.cfg.Store, datafile.Spec{
 		Name:   datafile.Name{Prefix: datafile.PrefixPart, Owner: identityOf(s.query, s.cfg.AppSuffix).owner, Batch: b.ID, Attempt: b.Attempt},
 		Schema: merged, Rows: b.Schema, PartitionBy: snap.PartitionBy(),
-		Parquet: s.parquet, TargetBytes: s.cfg.TargetFileBytes, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Now: s.cfg.Now,
+		Parquet: s.parquet, Indexed: snap.State().Property(datafile.IndexedColumns), TargetBytes: s.cfg.TargetFileBytes, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Now: s.cfg.Now,
 	})
 	if err = s.pull(ctx, b, t, p); err == nil {
 		p.adds, err = p.stage.Finish(ctx)

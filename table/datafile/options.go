@@ -3,6 +3,7 @@ package datafile
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"microbatch/arrowparquet"
 )
@@ -28,6 +29,19 @@ func Parquet(compression, encoding string) (ParquetOptions, error) {
 		errs = append(errs, fmt.Errorf("encoding: %q is neither auto nor plain", encoding))
 	}
 	return o, errors.Join(errs...)
+}
+
+// IndexedColumns is the table property that says how many columns have minimum and maximum in the log: -1 all, 0 none, 32 if it is not set.
+const IndexedColumns = "delta.dataSkippingNumIndexedCols"
+
+// indexed sets how many leaves get minimum and maximum in add.stats; none says that there are to be none at all.
+func indexed(o ParquetOptions, property string) (options ParquetOptions, none bool) {
+	n, err := strconv.Atoi(property)
+	if property == "" || err != nil {
+		return o, false
+	}
+	o.StatsColumns = n // negative: all
+	return o, n == 0
 }
 
 // codecName is the part of a file name that tells the compression.

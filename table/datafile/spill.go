@@ -41,8 +41,9 @@ func newSpill(dir string, alloc memory.Allocator) *spill {
 // write keeps a piece with its partition columns. The piece stays the caller's.
 func (s *spill) write(p piece) error {
 	b := &s.buckets[maphash.String(s.seed, p.key)%spillBuckets]
-	if !b.pending.add(p.whole) {
-		return nil
+	full, err := b.pending.add(p.rec)
+	if err != nil || !full {
+		return err
 	}
 	return s.flush(b)
 }

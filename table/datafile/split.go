@@ -17,13 +17,7 @@ import (
 type piece struct {
 	key    string // tells partitions apart
 	values []*string
-	rec    arrow.RecordBatch // without the partition columns; owned by who has the piece
-	whole  arrow.RecordBatch // the same rows with them; owned too
-}
-
-func (p piece) release() {
-	p.rec.Release()
-	p.whole.Release()
+	rec    arrow.RecordBatch // with the partition columns; owned by who has the piece
 }
 
 // splitter divides records of one schema by their partition columns.
@@ -66,8 +60,8 @@ func (s *splitter) split(ctx context.Context, rec arrow.RecordBatch) ([]piece, e
 	from := int64(0)
 	for i, key := range g.keys {
 		to := from + int64(g.counts[i])
-		whole := sorted.NewSlice(from, to)
-		pieces = append(pieces, piece{key: key, values: s.values(whole), whole: whole, rec: s.project(whole)})
+		rec := sorted.NewSlice(from, to)
+		pieces = append(pieces, piece{key: key, values: s.values(rec), rec: rec})
 		from = to
 	}
 	return pieces, nil
@@ -193,7 +187,7 @@ func (s *splitter) values(rec arrow.RecordBatch) []*string {
 	return out
 }
 
-// project is the record without the partition columns.
+// project is the record without the partition columns. The caller releases it.
 func (s *splitter) project(rec arrow.RecordBatch) arrow.RecordBatch {
 	columns := make([]arrow.Array, len(s.rest))
 	for i, c := range s.rest {

@@ -26,6 +26,7 @@ type Spec struct {
 	PartitionBy []string
 	Into        *Place // if set, all rows belong to this partition, and the records do not have the partition columns
 	Parquet     ParquetOptions
+	Indexed     string // the value of the table property IndexedColumns
 	TargetBytes int64  // a file ends soon after it is this long; 128 MiB
 	MaxOpen     int    // files open at once; 64
 	TempDir     string // for rows of partitions beyond MaxOpen; the system's
@@ -136,7 +137,7 @@ func (s *Stage) checkNulls(rec arrow.RecordBatch) error {
 
 func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {
 	if s.splitter == nil {
-		return s.route(ctx, piece{rec: rec, whole: rec})
+		return s.route(ctx, piece{rec: rec})
 	}
 	pieces, err := s.splitter.split(ctx, rec)
 	if err != nil {
@@ -144,10 +145,10 @@ func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {
 	}
 	for i, p := range pieces {
 		err := s.route(ctx, p)
-		p.release()
+		p.rec.Release()
 		if err != nil {
 			for _, p := range pieces[i+1:] {
-				p.release()
+				p.rec.Release()
 			}
 			return err
 		}
@@ -164,7 +165,7 @@ func (s *Stage) route(ctx context.Context, p piece) error {
 	if w == nil {
 		return s.overflow(p)
 	}
-	if err := w.write(ctx, p.rec); err != nil {
+	if err := s.writeTo(ctx, w, p.rec); err != nil {
 		s.giveBack(w)
 		return err
 	}
@@ -173,6 +174,15 @@ func (s *Stage) route(ctx context.Context, p piece) error {
 		return nil
 	}
 	return s.end(ctx, w)
+}
+
+func (s *Stage) writeTo(ctx context.Context, w *writer, rec arrow.RecordBatch) error {
+	if s.splitter == nil {
+		return w.write(ctx, rec)
+	}
+	stored := s.splitter.project(rec)
+	defer stored.Release()
+	return w.write(ctx, stored)
 }
 
 // secondWriterBytes is how much a partition gets per open file before another goroutine, instead of waiting, opens one more (F4).
@@ -225,11 +235,11 @@ func (s *Stage) partition(p piece) (*partition, error) {
 // openWriter takes a number and a place; the file itself is created at the first write, outside the lock.
 func (s *Stage) openWriter(part *partition) *writer {
 	codec := codecName(s.spec.Parquet)
-	options := s.spec.Parquet
+	options, noStats := indexed(s.spec.Parquet, s.spec.Indexed)
 	if options.RowGroupBytes == 0 && s.open >= 4 {
 		options.RowGroupBytes = 3 << 19 // many open files share the memory of a few
 	}
-	w := &writer{stage: s, part: part, key: part.dir + s.spec.Name.file(s.next, codec), options: options, pending: pending{alloc: s.spec.Alloc}}
+	w := &writer{stage: s, part: part, key: part.dir + s.spec.Name.file(s.next, codec), options: options, noStats: noStats}
 	s.next++
 	s.open++
 	part.open++

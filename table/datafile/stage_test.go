@@ -251,3 +251,24 @@ func TestNamesTellEveryAttemptOfABatch(t *testing.T) {
 		t.Error("a file is taken for another batch's, or not for its own")
 	}
 }
+
+func TestTheTableSaysHowManyColumnsAreDescribed(t *testing.T) {
+	for property, want := range map[string]string{
+		"":   `{"numRecords":3,"minValues":{"p":"x","id":0},"maxValues":{"p":"x","id":2},"nullCount":{"p":0,"id":0}}`,
+		"1":  `{"numRecords":3,"minValues":{"p":"x"},"maxValues":{"p":"x"},"nullCount":{"p":0}}`,
+		"0":  `{"numRecords":3}`,
+		"-1": `{"numRecords":3,"minValues":{"p":"x","id":0},"maxValues":{"p":"x","id":2},"nullCount":{"p":0,"id":0}}`,
+	} {
+		s := NewStage(mem.New(), Spec{Schema: twoColumns(), Indexed: property})
+		if err := s.Write(t.Context(), records(memory.DefaultAllocator, 3, 3, func(int) string { return "x" })[0]); err != nil {
+			t.Fatal(err)
+		}
+		adds, err := s.Finish(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if adds[0].Stats != want {
+			t.Errorf("%q: %s, want %s", property, adds[0].Stats, want)
+		}
+	}
+}

@@ -18,26 +18,14 @@ type writer struct {
 	part    *partition
 	key     string
 	options arrowparquet.Options
-	pending pending
+	noStats bool // the log gets the number of rows alone
 	out     objstore.Writer
 	parquet *arrowparquet.Writer
 	counted int64 // of its size, what is part of partition.bytes
 }
 
+// write writes rows. Small records are collected into pages by the Parquet writer, which copies them.
 func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
-	if !w.pending.add(rec) {
-		return nil
-	}
-	return w.flush(ctx)
-}
-
-// flush writes the pending rows.
-func (w *writer) flush(ctx context.Context) error {
-	rec, err := w.pending.take()
-	if rec == nil || err != nil {
-		return err
-	}
-	defer rec.Release()
 	if w.parquet == nil {
 		if err := w.create(ctx); err != nil {
 			return err
@@ -75,16 +63,17 @@ func (w *writer) close(ctx context.Context) (*action.Add, error) {
 		return nil, err
 	}
 	failpoint.Hit("prepare.file.after")
+	text := stats.DeltaJSON()
+	if w.noStats {
+		text = fmt.Sprintf(`{"numRecords":%d}`, stats.Rows)
+	}
 	return &action.Add{
 		Path: action.EncodePath(w.key), PartitionValues: w.part.values, Size: stats.Bytes, Modified: w.stage.spec.Now().UnixMilli(),
-		DataChange: true, Stats: stats.DeltaJSON(),
+		DataChange: true, Stats: text,
 	}, nil
 }
 
 func (w *writer) complete(ctx context.Context) (*arrowparquet.FileStats, error) {
-	if err := w.flush(ctx); err != nil {
-		return nil, err
-	}
 	stats, err := w.parquet.Close()
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", w.key, err)
@@ -97,7 +86,6 @@ func (w *writer) complete(ctx context.Context) (*arrowparquet.FileStats, error) 
 
 // abort leaves nothing of the file.
 func (w *writer) abort(ctx context.Context) error {
-	w.pending.drop()
 	if w.out == nil {
 		return nil
 	}

@@ -110,7 +110,7 @@ func (r *rewriter) rewrite(ctx context.Context, group []*action.Add, total *Opti
 			Prefix: datafile.PrefixOptimize, Owner: datafile.OwnerOf(r.state.Metadata.ID, ident.Shard{}), Batch: ident.BatchID(r.groups), Attempt: r.attempt,
 		},
 		Schema: r.schema, PartitionBy: r.state.Metadata.PartitionBy, Into: &datafile.Place{Dir: dir, Values: group[0].PartitionValues},
-		Parquet: r.options.Parquet, TargetBytes: r.options.TargetBytes, TempDir: r.options.TempDir, Alloc: r.options.Alloc, Now: r.log.Now,
+		Parquet: r.options.Parquet, Indexed: r.state.Property(datafile.IndexedColumns), TargetBytes: r.options.TargetBytes, TempDir: r.options.TempDir, Alloc: r.options.Alloc, Now: r.log.Now,
 	})
 	r.groups++
 	adds, err := r.copy(ctx, group, stage)
