@@ -107,24 +107,15 @@ func deltaNulls(c *ColumnStats) string {
 	return strconv.FormatInt(c.Nulls, 10)
 }
 
-// deltaBound is a minimum or maximum as JSON text; "" if Delta has none for it. There are both or neither: to deltalake's PyArrow dataset a bound that is missing
-// beside the other is one that no row meets.
+// deltaBound is a minimum or maximum as JSON text; "" if Delta has none for it.
 func deltaBound(c *ColumnStats, upper bool) string {
-	if c.Min == nil || c.Max == nil || c.Repeated {
+	v, cut := c.Min, c.MinCut
+	if upper {
+		v, cut = c.Max, c.MaxCut
+	}
+	if v == nil || c.Repeated {
 		return ""
 	}
-	lowest, highest := boundText(c, c.Min, c.MinCut, false), boundText(c, c.Max, c.MaxCut, true)
-	switch {
-	case lowest == "" || highest == "":
-		return ""
-	case upper:
-		return highest
-	}
-	return lowest
-}
-
-// boundText is "" for a value that has no place in Delta's statistics.
-func boundText(c *ColumnStats, v any, cut, upper bool) string {
 	switch t := c.Type.(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
 		return strconv.FormatInt(v.(int64), 10)
@@ -154,22 +145,22 @@ func floatText(c *ColumnStats, f float64) string {
 	return strconv.FormatFloat(f, 'g', -1, size)
 }
 
-// timestampText is ISO 8601 in milliseconds: rounded down for a minimum, up for a maximum.
+// timestampText is ISO 8601 in milliseconds: rounded down for a minimum, up for a maximum. A maximum in the last millisecond of the year 9999, as in "valid until
+// for ever", keeps its microseconds: without any bound deltalake's PyArrow dataset would take the file for one without such rows.
 func timestampText(micros int64, upper, utc bool) string {
-	ms := micros / 1000
-	if micros%1000 != 0 {
-		if micros < 0 {
-			ms--
-		}
-		if upper {
-			ms++
-		}
-	}
-	layout := "2006-01-02T15:04:05.000"
+	zone := ""
 	if utc {
-		layout += "Z"
+		zone = "Z"
 	}
-	return timeText(time.UnixMilli(ms), layout)
+	at := time.UnixMicro(micros).UTC()
+	if rest := at.Nanosecond() % 1e6; upper && rest != 0 {
+		if next := at.Add(time.Millisecond); next.Year() <= 9999 {
+			at = next
+		} else {
+			return timeText(at, "2006-01-02T15:04:05.000000"+zone)
+		}
+	}
+	return timeText(at, "2006-01-02T15:04:05.000"+zone)
 }
 
 // timeText is "" outside of the years that ISO text has four digits for.
