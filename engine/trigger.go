@@ -26,16 +26,8 @@ func (t Trigger) next(began, ended time.Time, empty bool) time.Time {
 
 // sleepUntil waits for a time on the clock now; false if ctx ended first.
 func sleepUntil(ctx context.Context, now func() time.Time, at time.Time) bool {
-	wait := at.Sub(now())
-	if wait <= 0 {
-		return ctx.Err() == nil
+	if wait := at.Sub(now()); wait > 0 {
+		return sleep(ctx, wait)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return ctx.Err() == nil
 }

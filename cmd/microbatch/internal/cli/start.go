@@ -111,6 +111,9 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 		return err
 	}
 	if err := pipeline.Probe(ctx, c); err != nil {
+		if ctx.Err() != nil { // stopped while the store was asked: nothing had begun
+			return nil
+		}
 		return err
 	}
 	q.ShutdownTimeout, q.AcceptChange, q.NewQuery = f.shutdown, f.acceptChange, f.newQuery
