@@ -71,7 +71,7 @@ func (s *Sink) optimize(ctx context.Context, t *table.Table) error {
 func (s *Sink) clean(ctx context.Context, t *table.Table) error {
 	_, err := t.CleanLog(ctx)
 	if retain := s.cfg.Maintenance.VacuumRetain; retain > 0 {
-		_, vacuumErr := t.Vacuum(ctx, maintain.VacuumOptions{Retain: retain})
+		_, vacuumErr := t.Vacuum(ctx, maintain.VacuumOptions{Retain: new(retain)})
 		err = errors.Join(err, vacuumErr)
 	}
 	return err

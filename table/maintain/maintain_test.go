@@ -207,7 +207,7 @@ func TestOptimizeOfFormatParquetAsksForForce(t *testing.T) {
 	if err != nil || report.GlobExact || len(report.Replaced) != 2 || len(report.Problems) > 0 {
 		t.Errorf("check after optimize: %+v, %v", report, err)
 	}
-	if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Force: true}); err != nil {
+	if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(time.Duration(0)), Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	report, err = Check(t.Context(), l.log)
@@ -281,10 +281,13 @@ func TestVacuumKeepsWhatMayBeNeeded(t *testing.T) {
 	if n := vacuum(VacuumOptions{}); n != 0 {
 		t.Errorf("%d young files deleted", n)
 	}
-	for _, short := range []time.Duration{time.Hour, 47 * time.Hour} {
-		if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: short}); !errcode.Has(err, errcode.TableRetention) {
+	for _, short := range []time.Duration{0, time.Hour, 47 * time.Hour} {
+		if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(short)}); !errcode.Has(err, errcode.TableRetention) {
 			t.Errorf("retain %s: %v", short, err)
 		}
+	}
+	if n := vacuum(VacuumOptions{Force: true}); n != 0 {
+		t.Errorf("force without a retention deleted %d young files", n)
 	}
 	l.offset = 8 * 24 * time.Hour
 	if n := vacuum(VacuumOptions{DryRun: true}); n != 2 || len(l.files()) != 3 {
@@ -306,7 +309,7 @@ func TestVacuumObeysTheTablesOwnRetention(t *testing.T) {
 	m := l.state.Metadata
 	m.Configuration = map[string]string{"delta.deletedFileRetentionDuration": "interval 30 days"}
 	l.commit(action.Action{Metadata: &m})
-	if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: 7 * 24 * time.Hour}); !errcode.Has(err, errcode.TableRetention) {
+	if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(7 * 24 * time.Hour)}); !errcode.Has(err, errcode.TableRetention) {
 		t.Errorf("vacuum: %v", err)
 	}
 }

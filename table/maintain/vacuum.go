@@ -17,7 +17,7 @@ import (
 
 // VacuumOptions say what is deleted.
 type VacuumOptions struct {
-	Retain time.Duration // files are kept for this long; 0: as the table says (delta.deletedFileRetentionDuration, a week by default)
+	Retain *time.Duration // files are kept for this long; nil: as the table says (delta.deletedFileRetentionDuration, a week by default)
 	// Force allows a retention below 48 hours or below the table's own. Then no other process may be writing, and old versions become unreadable.
 	Force  bool
 	DryRun bool // delete nothing, only say what would be
@@ -80,17 +80,19 @@ func deleteAll(ctx context.Context, store objstore.Store, result *VacuumResult, 
 
 func retention(log *translog.Log, s *translog.State, o VacuumOptions) (time.Duration, error) {
 	own := s.FileRetention()
-	switch {
-	case o.Force:
-		return o.Retain, nil
-	case o.Retain == 0:
+	if o.Retain == nil {
 		return max(own, translog.MinRetention), nil
-	case o.Retain < translog.MinRetention:
-		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than %s: files of a running batch might go", o.Retain, translog.MinRetention)
-	case o.Retain < own && s.Property("delta.deletedFileRetentionDuration") != "":
-		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than the table's delta.deletedFileRetentionDuration, %s", o.Retain, own)
 	}
-	return o.Retain, nil
+	switch retain := *o.Retain; {
+	case o.Force:
+		return max(retain, 0), nil
+	case retain < translog.MinRetention:
+		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than %s: files of a running batch might go", retain, translog.MinRetention)
+	case retain < own && s.Property("delta.deletedFileRetentionDuration") != "":
+		return 0, errcode.TableRetention.New(log.Store().URL(), "%s is less than the table's delta.deletedFileRetentionDuration, %s", retain, own)
+	default:
+		return retain, nil
+	}
 }
 
 // neededFiles are the keys that a live add or a remove younger than cutoff names, with their deletion vectors.

@@ -82,7 +82,7 @@ otherwise). Versions that needed them can no longer be read. Below 48 hours it n
 				if err != nil {
 					return errcode.Usage.New("", "--retain %q: want a duration such as 7d or 168h", retain)
 				}
-				o.Retain = d.D()
+				o.Retain = new(d.D())
 			}
 			t, _, err := f.table(cmd.Context(), args)
 			if err != nil {
