@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"reflect"
 	"strconv"
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
+	"microbatch/table"
 	"microbatch/table/action"
 	"microbatch/table/translog"
 )
@@ -18,8 +20,9 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 	p := staged.(*pending)
 	r := s.rules(p.batch.ID, p.batch.Digest)
 	t := s.opened()
+	tried := p.unsure
 	p.unsure = true
-	snap, err := t.Commit(ctx, p.snap, translog.Change{Info: s.info(p), Actions: s.actions(p), Admit: r.admit})
+	snap, err := t.Commit(ctx, s.base(t, p), translog.Change{Info: s.info(p), Actions: s.actions(p), Admit: r.admit})
 	switch {
 	case err == nil:
 		s.see(p.batch.ID)
@@ -29,7 +32,7 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 			return sinks.Result{Version: -1}, err
 		}
 		s.see(p.batch.ID)
-		return sinks.Result{Outcome: sinks.AlreadyCommitted, Version: t.Snapshot().Version()}, nil
+		return sinks.Result{Outcome: sinks.AlreadyCommitted, Version: t.Snapshot().Version()}, s.drop(ctx, p, tried)
 	case errcode.Has(err, errcode.TableConflict):
 		p.unsure = false // every slot it was tried at is proven to hold another's entry
 		return sinks.Result{Outcome: sinks.Conflict, Version: -1, Why: err}, nil
@@ -42,6 +45,26 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 		return sinks.Result{Outcome: sinks.Uncertain, Version: -1, Why: err}, nil
 	}
 	return sinks.Result{Version: -1}, err
+}
+
+// base is what the commit is first put behind: the newest version seen (maintenance may have made one since Prepare), unless the schema that the files
+// were written in has changed, which the commit then meets as a conflict.
+func (s *Sink) base(t *table.Table, p *pending) *table.Snapshot {
+	newest := t.Snapshot()
+	was, is := p.snap.State(), newest.State()
+	if reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Protocol, is.Protocol) {
+		return newest
+	}
+	return p.snap
+}
+
+// drop deletes the staged files of an attempt that was not needed: an earlier one is visible. Every slot that this one was tried at holds another's entry; only
+// if it had been tried before (the same Pending twice) might it be the visible one itself.
+func (s *Sink) drop(ctx context.Context, p *pending, tried bool) error {
+	if tried || s.cfg.SweepOff {
+		return nil
+	}
+	return discard(ctx, p.stage)
 }
 
 func (s *Sink) see(id ident.BatchID) {

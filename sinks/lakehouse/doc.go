@@ -16,5 +16,6 @@
 //	(L2) a newer epoch is there: Fenced. Only then: a later batch of ours is there: an error.
 //	(L3) a foreign writer changed schema or protocol: Conflict, prepare again.
 //
-// Non-guarantees: rows of a file source's or a foreign writer's own duplicates; and between commits, files of a killed attempt stay until Sweep or vacuum.
+// What it does not promise: that a plain Parquet reader never sees a file of a killed attempt. Those stay until Sweep, which the engine calls before it records
+// the batch, or until vacuum.
 package lakehouse

@@ -353,6 +353,17 @@ func TestSweepLooksEverywhereWhenThePipelineHasChanged(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatWasNotNeededLeavesNoFiles(t *testing.T) {
+	for _, format := range []string{"parquet", "delta"} {
+		p := newPlace(format)
+		p.start(t, sinktest.Query("q", 1)).Commit(sinks.Committed, 0, "a", []int64{1})
+		p.start(t, sinktest.Query("q", 2)).Commit(sinks.AlreadyCommitted, 0, "a", []int64{1})
+		if files := p.keys(t, ".parquet"); len(files) != 1 {
+			t.Errorf("%s: files %v", format, files)
+		}
+	}
+}
+
 func TestSweepIsLeftOutWhenItIsOffAndForDelta(t *testing.T) {
 	for _, p := range []place{newPlace("parquet"), newPlace("delta")} {
 		d := p.start(t, sinktest.Query("q", 1), func(c *Config) { c.SweepOff = true })

@@ -142,7 +142,10 @@ func empty(t *testing.T, h Harness) {
 
 func again(t *testing.T, h Harness) {
 	d := Start(t, h, Query("q", 1), nil)
-	d.Commit(sinks.Committed, 0, "a", []int64{1, 2})
+	p := d.Prepare(0, "a", []int64{1, 2})
+	d.Finish(sinks.Committed, p)
+	d.Finish(sinks.AlreadyCommitted, p)
+	wantRows(t, h, 1, 2)
 	d.Commit(sinks.AlreadyCommitted, 0, "a", []int64{1, 2})
 	next := Start(t, h, Query("q", 2), &sinks.Intent{ID: 0, Digest: ident.DigestOf(Entry(0, "a")), Entry: Entry(0, "a")})
 	next.Commit(sinks.AlreadyCommitted, 0, "a", []int64{1, 2})
