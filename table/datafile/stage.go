@@ -236,8 +236,8 @@ func (s *Stage) partition(p piece) (*partition, error) {
 func (s *Stage) openWriter(part *partition) *writer {
 	codec := codecName(s.spec.Parquet)
 	options, noStats := indexed(s.spec.Parquet, s.spec.Indexed)
-	if options.RowGroupBytes == 0 && s.open >= 4 {
-		options.RowGroupBytes = 3 << 19 // many open files share the memory of a few
+	if options.RowGroupBytes == 0 && s.splitter != nil && s.open >= 8 {
+		options.RowGroupBytes = 2 << 20 // many open files share the memory of a few
 	}
 	w := &writer{stage: s, part: part, key: part.dir + s.spec.Name.file(s.next, codec), options: options, noStats: noStats}
 	s.next++
