@@ -81,6 +81,22 @@ func TestFaultsOfTheInputHaveCodesAndGoAway(t *testing.T) {
 	}
 }
 
+// TestAPlaceThatCannotBeListedIsFoundAtOpen: before anything is claimed, with a declared schema too.
+func TestAPlaceThatCannotBeListedIsFoundAtOpen(t *testing.T) {
+	r := newRig(t)
+	store := &faultyStore{Store: r.config.Store, list: errcode.StoreNoBucket.New("s3://nowhere", "list")}
+	r.config.Store = store
+	s, err := New(r.config)
+	must0(t, err)
+	if err := s.Open(t.Context(), r.own); !errcode.Has(err, errcode.StoreNoBucket) {
+		t.Error(err)
+	}
+	store.list = nil
+	if err := s.Open(t.Context(), r.own); err != nil {
+		t.Error("after the fault:", err)
+	}
+}
+
 func TestAnotherDriversPinnedSchemaIsNotOverrun(t *testing.T) {
 	r := newRig(t)
 	r.config.Schema = nil

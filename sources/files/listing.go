@@ -72,6 +72,17 @@ func (s *Source) fitting(limit sources.Limit) int {
 	return int(most)
 }
 
+// answers finds out whether the place of the files can be listed, before anything is claimed. A folder that is not there may come.
+func (s *Source) answers(ctx context.Context) error {
+	for _, err := range s.config.Store.List(ctx, s.pattern.prefix, "") {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s.listingError(err)
+		}
+		break
+	}
+	return nil
+}
+
 // list makes the backlog anew: all files that are data, match, are in no entry and have settled, by modification time and then name.
 func (s *Source) list(ctx context.Context, settle time.Duration) error {
 	now := s.config.Now()

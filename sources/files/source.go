@@ -78,12 +78,15 @@ func (s *Source) Describe() ident.Description {
 	return d
 }
 
-// Open reads the seen-log and finds the schema.
+// Open reads the seen-log, finds the schema and looks whether the files' place answers.
 func (s *Source) Open(ctx context.Context, own objstore.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.own, s.pinned = own, false
 	if err := s.load(ctx); err != nil {
+		return err
+	}
+	if err := s.answers(ctx); err != nil {
 		return err
 	}
 	if err := s.findSchema(ctx); err != nil {
