@@ -133,28 +133,6 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 	return next, true, nil
 }
 
-// follows makes sure that the entry at a key, which was put after a state, follows what the state was read from.
-func (l *Log) follows(ctx context.Context, s *State, key string) error {
-	tip, err := l.readTip(ctx, s.Version)
-	if err == nil {
-		return l.sameTip(ctx, s, tip)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	found, err := l.list(ctx, s.Version, s.Version)
-	if err != nil {
-		return err
-	}
-	if len(found.checkpoints) > 0 { // the checkpoint is all that clean-up by another program left of it
-		return nil
-	}
-	if err := l.sameTable(ctx, s); err != nil {
-		return err
-	}
-	return errcode.TableHole.New(key, "version %d is gone", s.Version)
-}
-
 // rebase reads the versions after s that others have put, until the newest. done: one of them is ours.
 func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 	if err := p.log.Stands(ctx, s); err != nil {
@@ -185,47 +163,6 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 		}
 		s = next
 	}
-}
-
-// Stands makes sure that the newest entry of a state is still what it was: else the log is another one (errcode.TableReplaced, TableLog).
-func (l *Log) Stands(ctx context.Context, s *State) error {
-	if s.tip == "" {
-		return nil
-	}
-	tip, err := l.readTip(ctx, s.Version)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l.sameTable(ctx, s) // cleaned up, or gone with the table
-	}
-	if err != nil {
-		return err
-	}
-	return l.sameTip(ctx, s, tip)
-}
-
-// sameTip compares the entry that stands at a state's version, by its txnId, with the one that the state was read from.
-func (l *Log) sameTip(ctx context.Context, s *State, tip string) error {
-	if s.tip == "" || s.tip == tip {
-		return nil
-	}
-	if err := l.sameTable(ctx, s); err != nil {
-		return err
-	}
-	return errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(s.Version), "the entry is not the one that stood there before: the log was restored or rewritten")
-}
-
-// sameTable makes sure that the table of a state still stands.
-func (l *Log) sameTable(ctx context.Context, s *State) error {
-	now, err := l.Load(ctx, Latest)
-	if errors.Is(err, fs.ErrNotExist) || errcode.Has(err, errcode.TableLog) {
-		return errcode.TableReplaced.Wrap(err, l.store.URL(), "its log is gone")
-	}
-	if err != nil {
-		return err
-	}
-	if now.Metadata.ID != s.Metadata.ID {
-		return errcode.TableReplaced.New(l.store.URL(), "metaData.id was %s and is %s", s.Metadata.ID, now.Metadata.ID)
-	}
-	return nil
 }
 
 // disturbed says why the change cannot follow a version that turned state s into next, nil if it can.
