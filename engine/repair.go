@@ -108,6 +108,9 @@ func (r *repairer) adoptID(ctx context.Context) error {
 	if n := len(s.main.Others); n != 1 {
 		return errcode.RepairImpossible.New("metadata", "it is missing, and %s was filled by %d queries of pipeline %s", name, n, r.q.Name)
 	}
+	if err := r.mayRebuild(); err != nil { // before anything is written: all entries would have to be
+		return err
+	}
 	r.info.ID = s.main.Others[0]
 	r.Step(fmt.Sprintf("metadata is rebuilt: %s names query id %s", name, r.info.ID))
 	if r.DryRun {

@@ -9,6 +9,7 @@ import (
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/objstore/mem"
+	"microbatch/sources"
 )
 
 // copyStore makes a store with the same objects.
@@ -181,4 +182,25 @@ func TestInspectShowsACheckpointAndItsProblems(t *testing.T) {
 	if in, err = Inspect(t.Context(), w.checkpoint); err != nil || len(in.Problems) != 1 {
 		t.Fatalf("%+v, %v", in, err)
 	}
+}
+
+// logKeeper is a source whose log of what was read cannot be rebuilt from offsets.
+type logKeeper struct{ *numbers }
+
+func (logKeeper) KeepsLog() bool { return true }
+
+func TestALostLogOfTheSourceIsNotRebuiltAndNothingIsWritten(t *testing.T) {
+	w := newWorld(20)
+	q, src, _ := w.query()
+	q.Sources = []sources.Source{logKeeper{src}}
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.checkpoint = mem.New()
+	q, src, _ = w.query()
+	q.Sources = []sources.Source{logKeeper{src}}
+	if err := q.Repair(t.Context(), Repair{Step: func(string) {}}); !errcode.Has(err, errcode.RepairImpossible) {
+		t.Fatalf("error %v", err)
+	}
+	w.checkTrace(t, 0)
 }

@@ -74,5 +74,6 @@ type Unit struct {
 
 // LogKeeper is a source that keeps more in its place of the checkpoint than where it began (a log of what was read), so that offsets alone do not bring it back.
 type LogKeeper interface {
+	// KeepsLog reports whether it does.
 	KeepsLog() bool
 }

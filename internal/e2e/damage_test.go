@@ -144,3 +144,44 @@ func TestDamage(t *testing.T) {
 		}
 	})
 }
+
+// TestDamageOfAQueryOnFiles: the table does not hold which files were seen, so a checkpoint that is older or gone cannot be rebuilt from it, and repair says so.
+func TestDamageOfAQueryOnFiles(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		remove []string
+		start  int
+		code   string
+	}{
+		{"older checkpoint restored", []string{"offsets/2", "commits/2", "sources/0/2"}, 3, "MB1103"},
+		{"checkpoint deleted", []string{""}, 2, "MB1107"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := write(t, dir, "microbatch.yaml", "name: f\nsource:\n  files: {path: in}\n  schema: id INT\nsink:\n  table: {path: table}\ncheckpoint: checkpoint\ntrigger: {max_files: 1}\n")
+			if err := os.Mkdir(filepath.Join(dir, "in"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for n := range 3 {
+				write(t, filepath.Join(dir, "in"), fmt.Sprintf("%d.ndjson", n), fmt.Sprintf("{\"id\": %d}\n", n))
+			}
+			if code, out := exitOf(t, "start", file, "--once"); code != 0 {
+				t.Fatalf("exit code %d: %s", code, out)
+			}
+			for _, name := range c.remove {
+				if err := os.RemoveAll(filepath.Join(dir, "checkpoint", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code, out := exitOf(t, "start", file, "--once"); code != c.start || !strings.Contains(out, c.code) {
+				t.Errorf("start: exit code %d, want %d with %s:\n%s", code, c.start, c.code, out)
+			}
+			if code, out := exitOf(t, "checkpoint", "repair", file); code != 3 || !strings.Contains(out, "MB1115") {
+				t.Errorf("repair: exit code %d, want 3 with MB1115:\n%s", code, out)
+			}
+			if rows := duckText(t, "SELECT count(*) FROM read_parquet('"+dir+"/table/**/*.parquet')"); rows != "3" {
+				t.Errorf("%s rows in the table, want 3", rows)
+			}
+		})
+	}
+}

@@ -375,6 +375,14 @@ func (m messyStore) List(ctx context.Context, prefix, after string) iter.Seq2[ob
 	}
 }
 
+// TestTheSeenLogIsNoCopyOfAnythingElse: a repair must know that offsets alone do not bring it back.
+func TestTheSeenLogIsNoCopyOfAnythingElse(t *testing.T) {
+	var source sources.Source = newRig(t).open()
+	if k, ok := source.(sources.LogKeeper); !ok || !k.KeepsLog() {
+		t.Error("the source does not say that it keeps a log")
+	}
+}
+
 func TestBeforePinNothingIsWritten(t *testing.T) {
 	r := newRig(t)
 	r.config.Schema = nil

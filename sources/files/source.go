@@ -153,6 +153,9 @@ func (s *Source) Pin(ctx context.Context) error {
 	return nil
 }
 
+// KeepsLog: which files were seen stands in the source's place of the checkpoint alone.
+func (s *Source) KeepsLog() bool { return true }
+
 // Schema is the schema of the rows.
 func (s *Source) Schema() *arrow.Schema {
 	s.mu.Lock()
