@@ -62,7 +62,7 @@ type Trigger struct {
 	MaxBytes Size `yaml:"max_bytes"`
 	// The most files one batch takes, for the files source. Left out: no bound.
 	MaxFiles int64 `yaml:"max_files" default:"0" min:"0"`
-	// The least time between the begin of two batches when there is always more to read.
+	// The least time between the end of a batch and the begin of the next.
 	MinPause Duration `yaml:"min_pause" default:"0s"`
 }
 
