@@ -1,0 +1,185 @@
+//go:build services
+
+package e2e
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+//go:embed testdata/interop_writers.py
+var writersScript string
+
+// shared is a delta table that the program and others write to, and what should be in it.
+type shared struct {
+	t       *testing.T
+	dir     string
+	rows    map[int]row
+	columns []string
+	next    int
+}
+
+// row is a row's id, day, value, amount and, where the table has them, further columns as text.
+type row []*string
+
+func newShared(t *testing.T) *shared {
+	return &shared{t: t, dir: t.TempDir(), rows: map[int]row{}, columns: []string{"id", "day", "v", "amount"}}
+}
+
+func (s *shared) table() string { return filepath.Join(s.dir, "table") }
+
+// fresh are n new rows, [id, day, v, amount] as the writers take them.
+func (s *shared) fresh(n int, who string) (rows [][]any) {
+	for range n {
+		values := []string{fmt.Sprint(s.next), "a b/" + fmt.Sprint(s.next%3), who, fmt.Sprintf("%d.50", s.next)}
+		r := row{}
+		for i := range values {
+			r = append(r, &values[i])
+		}
+		s.rows[s.next] = r
+		rows = append(rows, []any{s.next, values[1], values[2], values[3]})
+		s.next++
+	}
+	return rows
+}
+
+// file drops a file of ten rows, with further fields if there are any, and renames it into place.
+func (s *shared) file(more ...string) {
+	s.t.Helper()
+	var text strings.Builder
+	for _, r := range s.fresh(10, "microbatch") {
+		extra := ""
+		for _, field := range more {
+			extra += fmt.Sprintf(`, %q: "new"`, field)
+		}
+		fmt.Fprintf(&text, `{"id": %d, "day": %q, "v": %q, "amount": %s%s}`+"\n", r[0], r[1], r[2], r[3], extra)
+	}
+	name := fmt.Sprintf("in/%06d.ndjson", s.next)
+	from := write(s.t, s.dir, name+".tmp", text.String())
+	if err := os.Rename(from, filepath.Join(s.dir, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shared) pipeline(schema, evolution string) string {
+	s.t.Helper()
+	return write(s.t, s.dir, "microbatch.yaml", `
+name: shared
+source:
+  files: {path: in}
+  format: json
+  schema: `+schema+`
+sink:
+  table: {path: table, format: delta, partition_by: [day], schema_evolution: `+evolution+`}
+checkpoint: checkpoint
+trigger: {every: 0s, max_files: 1}
+`)
+}
+
+func (s *shared) python(what string, args ...any) string {
+	s.t.Helper()
+	return python(s.t, writersScript, append([]any{what, s.table()}, args...)...)
+}
+
+// check has the table read by Spark, deltalake and DuckDB, and looks at its log: a file for every version.
+func (s *shared) check(when string) {
+	s.t.Helper()
+	var want []row
+	for id := range s.next {
+		if r, ok := s.rows[id]; ok {
+			for len(r) < len(s.columns) {
+				r = append(r, nil)
+			}
+			want = append(want, r)
+		}
+	}
+	out := s.python("rows", s.columns)
+	var got []row
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		s.t.Fatalf("%s: %v: %.2000s", when, err, out)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Fatalf("%s: rows (-want +got):\n%s", when, diff)
+	}
+	logs, err := filepath.Glob(filepath.Join(s.table(), "_delta_log", "*.json"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, path := range slices.Sorted(slices.Values(logs)) {
+		if filepath.Base(path) != fmt.Sprintf("%020d.json", i) {
+			s.t.Fatalf("%s: version %d is missing: %s", when, i, path)
+		}
+	}
+}
+
+const sharedDDL = "id BIGINT, day STRING, v STRING, amount DECIMAL(9,2)"
+
+// TestInteropOthersWriteWhileTheQueryWaits lets Spark and deltalake append to the table of a running query, delete from it, rewrite its files and add a column to it,
+// always between two batches; the query goes on with the next batch on top.
+func TestInteropOthersWriteWhileTheQueryWaits(t *testing.T) {
+	s := newShared(t)
+	s.file()
+	query := start(t, nil, s.pipeline(sharedDDL, "strict"))
+	batch := func(what string) {
+		t.Helper()
+		if !query.batch(2 * time.Minute) {
+			t.Fatalf("%s: the query has ended:\n%s", what, query.stderr.String())
+		}
+		s.check("a batch after " + what)
+	}
+	batch("nothing")
+
+	s.python("spark_append", s.fresh(5, "spark"))
+	s.file()
+	batch("an append by Spark")
+
+	s.python("deltalake_append", s.fresh(5, "deltalake"))
+	s.file()
+	batch("an append by deltalake")
+
+	s.python("sql", "DELETE FROM THIS WHERE id < 5 OR id = 12")
+	for _, id := range []int{0, 1, 2, 3, 4, 12} {
+		delete(s.rows, id)
+	}
+	s.python("sql", "OPTIMIZE THIS", "UPDATE THIS SET v = 'changed' WHERE id = 20")
+	changed := "changed"
+	s.rows[20][2] = &changed
+	s.file()
+	batch("DELETE, OPTIMIZE and UPDATE by Spark")
+
+	s.python("sql", "ALTER TABLE THIS ADD COLUMNS (note STRING)")
+	s.columns = append(s.columns, "note")
+	s.file()
+	batch("a column added by Spark, which our rows do not have")
+	if err := query.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	query.wait(time.Minute)
+
+	// A start with the column that Spark added, and one that is new to the table.
+	s.file("note", "more")
+	for id := s.next - 10; id < s.next; id++ {
+		text := "new"
+		s.rows[id] = append(s.rows[id], &text, &text)
+	}
+	start(t, nil, s.pipeline(sharedDDL+", note STRING, more STRING", "add_columns"), "--once").wait(time.Minute)
+	s.columns = append(s.columns, "more")
+	s.check("columns added by us")
+
+	// A change that the rows do not fit stops the query, and says why.
+	s.python("sql", "ALTER TABLE THIS SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "ALTER TABLE THIS DROP COLUMN v")
+	s.file()
+	stopped := start(t, nil, filepath.Join(s.dir, "microbatch.yaml"), "--once")
+	if code, said := stopped.exit(), stopped.stderr.String(); code != 2 || !strings.Contains(said, "columnMapping") {
+		t.Errorf("a table with column mapping: exit %d, want 2 and the feature's name:\n%s", code, said)
+	}
+}
