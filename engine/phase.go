@@ -21,8 +21,3 @@ var phaseNames = [...]string{"plan", "intend", "read", "transform", "prepare", "
 
 // String is the phase's name.
 func (p Phase) String() string { return phaseNames[p] }
-
-// Phases are all phases in order.
-func Phases() []Phase {
-	return []Phase{Plan, Intend, Read, Transform, Prepare, Commit, Record, Release}
-}

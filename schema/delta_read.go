@@ -27,7 +27,7 @@ type deltaType struct {
 }
 
 // FromDelta reads the schemaString of a Delta metaData action. A type that has no Arrow counterpart here (void, variant, interval) is an error
-// that names the column. Whether columns are mapped is told by MappedColumn.
+// that names the column.
 func FromDelta(text string) (*arrow.Schema, error) {
 	t, err := readDeltaType(json.RawMessage(text), "", 0)
 	if err != nil {
@@ -38,23 +38,6 @@ func FromDelta(text string) (*arrow.Schema, error) {
 		return nil, fmt.Errorf("schema: the schema of a table is a struct, not %s", TypeDDL(t))
 	}
 	return arrow.NewSchema(s.Fields(), nil), nil
-}
-
-// MappedColumn is the path of the first column that has a physical name of its own (Delta's column mapping); "" if there is none. Files of such a
-// table do not have the names of the schema.
-func MappedColumn(s *arrow.Schema) string { return mappedColumn(s.Fields(), "") }
-
-func mappedColumn(fields []arrow.Field, path string) string {
-	for _, f := range fields {
-		at := join(path, f.Name)
-		if _, ok := f.Metadata.GetValue(metaDelta + "delta.columnMapping.physicalName"); ok {
-			return at
-		}
-		if sub := mappedColumn(children(f.Type), at); sub != "" {
-			return sub
-		}
-	}
-	return ""
 }
 
 func readDeltaType(raw json.RawMessage, path string, depth int) (arrow.DataType, error) {

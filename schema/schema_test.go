@@ -66,9 +66,6 @@ func runDelta(text string) string {
 		return "error: " + err.Error()
 	}
 	out := FormatDDL(s)
-	if m := MappedColumn(s); m != "" {
-		out += "\nmapped: " + m
-	}
 	back, err := ToDelta(s)
 	if err != nil {
 		return out + "\nerror: " + err.Error()
