@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -256,6 +258,35 @@ func TestWhatIsReadAheadNeverCounts(t *testing.T) {
 			w.checkRows(t, 20_000)
 		})
 	}
+}
+
+// slowPlans is a source whose server does not answer any more, from its second plan on.
+type slowPlans struct{ *numbers }
+
+func (s slowPlans) Plan(ctx context.Context, from ident.Offset, limit sources.Limit) (sources.Planned, error) {
+	if s.planned > 0 {
+		<-ctx.Done()
+		return sources.Planned{}, ctx.Err()
+	}
+	return s.numbers.Plan(ctx, from, limit)
+}
+
+func TestAStopWhileThePlanAheadIsWaitedForEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(20)
+		q, src, _ := w.query()
+		q.Trigger, q.Sources = Trigger{}, []sources.Source{slowPlans{src}}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, stop)
+		began := time.Now()
+		if err := q.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("it ended after %s", took)
+		}
+		w.checkRows(t, 10)
+	})
 }
 
 // TestAFailureWhileTheNextRangeIsReadAheadLeavesOnlyTheBatch: the process ends in the middle of a commit; the range ahead is nowhere.

@@ -19,7 +19,7 @@ func (d *driver) plan(ctx context.Context) (Phase, error) {
 	fired := d.q.Now()
 	watch := stopwatch{began: time.Now()}
 	from := d.ends()
-	plans, prefetched := d.local.prefetch.plan(from)
+	plans, prefetched := d.local.prefetch.plan(ctx, from)
 	rows := planned(plans)
 	if !prefetched {
 		var err error

@@ -64,15 +64,20 @@ func (n *prefetched) run(ctx context.Context, l *local) error {
 	return nil
 }
 
-// plan returns the prefetched plan if it starts at from. It waits for one that is under way.
-func (p *prefetcher) plan(from []ident.Offset) ([]sources.Planned, bool) {
+// plan returns the prefetched plan if it starts at from. It waits for one that is under way, unless ctx ends.
+func (p *prefetcher) plan(ctx context.Context, from []ident.Offset) ([]sources.Planned, bool) {
 	p.mu.Lock()
 	n := p.next
 	p.mu.Unlock()
 	if n == nil {
 		return nil, false
 	}
-	<-n.ready
+	select {
+	case <-n.ready:
+	case <-ctx.Done():
+		p.drop()
+		return nil, false
+	}
 	if n.err != nil || !equal(n.from, from) {
 		p.drop()
 		return nil, false
