@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,8 +91,34 @@ func (s *shared) python(what string, args ...any) string {
 	return python(s.t, writersScript, append([]any{what, s.table()}, args...)...)
 }
 
-// check has the table read by Spark, deltalake and DuckDB, and looks at its log: a file for every version.
+// check has the table read by Spark, deltalake and DuckDB, and looks at its log: a file for every version from the first on.
 func (s *shared) check(when string) {
+	s.t.Helper()
+	s.checkRows(when, s.table())
+	logs := s.log(".json")
+	first, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(logs[0]), ".json"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, path := range logs {
+		if filepath.Base(path) != fmt.Sprintf("%020d.json", first+i) {
+			s.t.Fatalf("%s: version %d is missing: %s", when, first+i, path)
+		}
+	}
+}
+
+// log are the files of the log that end so, in order.
+func (s *shared) log(end string) []string {
+	s.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.table(), "_delta_log", "*[0-9]"+end))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.Sorted(slices.Values(paths))
+}
+
+// checkRows compares what readers find in the table, or a copy of it, with what should be there.
+func (s *shared) checkRows(when, table string) {
 	s.t.Helper()
 	var want []row
 	for id := range s.next {
@@ -102,22 +129,13 @@ func (s *shared) check(when string) {
 			want = append(want, r)
 		}
 	}
-	out := s.python("rows", s.columns)
+	out := python(s.t, writersScript, "rows", table, s.columns)
 	var got []row
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		s.t.Fatalf("%s: %v: %.2000s", when, err, out)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.t.Fatalf("%s: rows (-want +got):\n%s", when, diff)
-	}
-	logs, err := filepath.Glob(filepath.Join(s.table(), "_delta_log", "*.json"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for i, path := range slices.Sorted(slices.Values(logs)) {
-		if filepath.Base(path) != fmt.Sprintf("%020d.json", i) {
-			s.t.Fatalf("%s: version %d is missing: %s", when, i, path)
-		}
 	}
 }
 
@@ -182,4 +200,71 @@ func TestInteropOthersWriteWhileTheQueryWaits(t *testing.T) {
 	if code, said := stopped.exit(), stopped.stderr.String(); code != 2 || !strings.Contains(said, "columnMapping") {
 		t.Errorf("a table with column mapping: exit %d, want 2 and the feature's name:\n%s", code, said)
 	}
+}
+
+// TestInteropCheckpointsOfOursAreReadByOthers runs more than a hundred batches, lets the log grow old, and has it cleaned by the query: then Spark, deltalake and DuckDB
+// read the table from our checkpoint alone, with a hint to it and without, and Spark goes on from there.
+func TestInteropCheckpointsOfOursAreReadByOthers(t *testing.T) {
+	s := newShared(t)
+	for range 105 {
+		s.file()
+	}
+	file := s.pipeline(sharedDDL, "strict")
+	start(t, nil, file, "--once").wait(5 * time.Minute)
+	s.python("sql", "DELETE FROM THIS WHERE id % 100 = 7")
+	for id := range s.rows {
+		if id%100 == 7 {
+			delete(s.rows, id)
+		}
+	}
+	s.check("a hundred batches and a DELETE")
+
+	old := time.Now().AddDate(0, 0, -60)
+	for _, path := range append(s.log(".json"), s.log(".checkpoint.parquet")...) {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, s.table(), "_delta_log/_maintained", `{"optimized":"2020-01-01T00:00:00Z","cleaned":"2020-01-01T00:00:00Z"}`)
+	for range 25 {
+		s.file()
+	}
+	start(t, nil, file, "--once").wait(5 * time.Minute)
+	s.check("a cleaned log")
+	commits, checkpoints := s.log(".json"), s.log(".checkpoint.parquet")
+	if first := filepath.Base(commits[0]); first == fmt.Sprintf("%020d.json", 0) {
+		t.Errorf("the log was not cleaned: %s is there still", first)
+	}
+	if len(checkpoints) == 0 {
+		t.Fatal("no checkpoint")
+	}
+
+	version := strings.TrimSuffix(checkpoints[len(checkpoints)-1], ".checkpoint.parquet")
+	for _, hint := range []bool{true, false} {
+		copied := filepath.Join(s.dir, fmt.Sprintf("copy %t", hint))
+		if err := os.CopyFS(copied, os.DirFS(s.table())); err != nil {
+			t.Fatal(err)
+		}
+		gone := []string{filepath.Join(copied, "_delta_log", "_last_checkpoint")}
+		if hint {
+			gone = nil
+		}
+		for _, path := range commits {
+			if path <= version+".json" {
+				gone = append(gone, filepath.Join(copied, "_delta_log", filepath.Base(path)))
+			}
+		}
+		for _, path := range gone {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.checkRows(fmt.Sprintf("from the checkpoint, with a hint: %t", hint), copied)
+	}
+	s.python("sql", "UPDATE THIS SET v = 'changed' WHERE id = 1200")
+	changed := "changed"
+	s.rows[1200][2] = &changed
+	s.file()
+	start(t, nil, file, "--once").wait(time.Minute)
+	s.check("a change by Spark on top of the checkpoint")
 }
