@@ -75,20 +75,26 @@ trigger: {max_files: 1}
 	return filepath.Join(dir, "tables", k.name())
 }
 
-// TestInteropEveryTypeIsReadByEveryReader writes rows of every type, with nulls everywhere and awkward partition values, in both encodings and compressions, and has
-// them compared value by value by Spark, deltalake, DuckDB, PyArrow and arrow-go, as Delta tables and as bare Parquet files. Then readers look for rows by
-// filters at the edges of the statistics.
-func TestInteropEveryTypeIsReadByEveryReader(t *testing.T) {
-	dir := t.TempDir()
+// writeRows writes the inputs, of which "large" has n rows, and returns where they are and the schemas of rows of all types and of those without a zone.
+func writeRows(t *testing.T, n int) (dir string, ddl map[string]string) {
+	t.Helper()
+	dir = t.TempDir()
 	for _, d := range []string{"small", "ntz", "large", "single"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var ddl map[string]string
-	if err := json.Unmarshal([]byte(python(t, writeTypes, dir, 130_000)), &ddl); err != nil {
+	if err := json.Unmarshal([]byte(python(t, writeTypes, dir, n)), &ddl); err != nil {
 		t.Fatal(err)
 	}
+	return dir, ddl
+}
+
+// TestInteropEveryTypeIsReadByEveryReader writes rows of every type, with nulls everywhere and awkward partition values, in both encodings and compressions, and has
+// them compared value by value by Spark, deltalake, DuckDB, PyArrow and arrow-go, as Delta tables and as bare Parquet files. Then readers look for rows by
+// filters at the edges of the statistics.
+func TestInteropEveryTypeIsReadByEveryReader(t *testing.T) {
+	dir, ddl := writeRows(t, 130_000)
 	large := typed{"large", nil, "auto", "zstd"}
 	byTypes := typed{"small", []string{"p_date", "p_int", "p_bool", "p_dec", "p_ts"}, "auto", "zstd"}
 	tables := []typed{
