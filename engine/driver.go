@@ -22,11 +22,12 @@ type driver struct {
 	run_       ident.RunID
 	info       sinks.QueryInfo // whose epoch we are
 
-	phase   Phase
-	last    *checkpointlog.Entry // the newest recorded batch: where the next one starts; nil before batch 0
-	current *current             // the batch under way; nil while planning
-	keeps   bool                 // the sink keeps batch ids
-	lowest  ident.BatchID        // the lowest entry that may still be in the logs
+	phase    Phase
+	last     *checkpointlog.Entry // the newest recorded batch: where the next one starts; nil before batch 0
+	current  *current             // the batch under way; nil while planning
+	keeps    bool                 // the sink keeps batch ids
+	recorded bool                 // this run has recorded a batch
+	lowest   ident.BatchID        // the lowest entry that may still be in the logs
 
 	trigger struct {
 		began, ended time.Time // of the last batch

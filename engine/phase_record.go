@@ -12,6 +12,7 @@ import (
 )
 
 // record puts commits/<id>: the batch is done. A batch that may have had another attempt is swept first, so that a recorded batch leaves no orphans.
+// That is also the first batch after a start: a repair, or somebody's hand, may have dropped the entry of the batch that was pending, with files staged for it.
 func (d *driver) record(ctx context.Context) (Phase, error) {
 	ctx = context.WithoutCancel(ctx)
 	cur := d.current
@@ -30,7 +31,7 @@ func (d *driver) record(ctx context.Context) (Phase, error) {
 		}
 		return Record, fmt.Errorf("record batch %d: %w", id, err)
 	}
-	d.last, d.failures = cur.entry, 0
+	d.last, d.failures, d.recorded = cur.entry, 0, true
 	return Release, nil
 }
 
@@ -45,7 +46,7 @@ func (d *driver) alreadyRecorded(ctx context.Context) error {
 // sweep lets the sinks delete what other attempts of this batch left behind.
 func (d *driver) sweep(ctx context.Context) error {
 	cur := d.current
-	if !cur.replayed && cur.attempts <= 1 {
+	if d.recorded && !cur.replayed && cur.attempts <= 1 {
 		return nil
 	}
 	intent := d.intentOf(cur.entry, cur.ranges)

@@ -76,6 +76,12 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
+	killed := func(t *testing.T, dir string) { // with files staged for batch 5
+		c := start(t, []string{"MICROBATCH_FAILPOINT=prepare.after:kill:1"}, pipeline(dir, 6000), "--once")
+		if code := c.exit(); code != -1 {
+			t.Fatalf("exit code %d: %s", code, c.stderr.String())
+		}
+	}
 	for _, c := range []struct {
 		name          string
 		damage        func(*testing.T, string)
@@ -86,6 +92,8 @@ func TestDamage(t *testing.T) {
 		{name: "commits/last deleted", damage: remove("checkpoint/commits/4")},
 		{name: "offsets/last torn, in the table", damage: tear("checkpoint/offsets/4"), start: 3, code: "MB1102"},
 		{name: "offsets/last torn, not in the table", damage: both(tear("checkpoint/offsets/4"), remove("checkpoint/commits/4"), olderTable), start: 3, code: "MB1102"},
+		{name: "offsets/last deleted, pending with staged files", damage: both(killed, remove("checkpoint/offsets/5"))},
+		{name: "offsets/last torn, pending with staged files", damage: both(killed, tear("checkpoint/offsets/5")), start: 3, code: "MB1102"},
 		{name: "commits/last torn", damage: tear("checkpoint/commits/4"), start: 3, code: "MB1102"},
 		{name: "offsets missing in the middle", damage: remove("checkpoint/offsets/2"), start: 3, code: "MB1101"},
 		{name: "commits missing in the middle", damage: remove("checkpoint/commits/2"), start: 3, code: "MB1101"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ func (f file) changedFrom(planned file) string {
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// line is one line of the seen-log. The field order is Spark's.
+// line is one line of the seen-log. The field order is Spark's. A line of ours ends with the field crc: the CRC32C of all before it, because a name
+// that has rotted would be a file not seen yet, whose rows come a second time. Spark ignores it, and its own lines have none.
 type line struct {
 	Path      string `json:"path"`
 	Timestamp int64  `json:"timestamp"`
@@ -54,11 +56,43 @@ func renderLines(r root, id int64, entry []file) ([][]byte, error) {
 			return nil, fmt.Errorf("seen-log line of %s: %w", f.key, err)
 		}
 	}
-	return bytes.Split(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte("\n")), nil
+	lines := bytes.Split(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte("\n"))
+	for i, text := range lines {
+		if len(text) > 0 {
+			lines[i] = sealLine(text)
+		}
+	}
+	return lines, nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const crcField = `,"crc":`
+
+// sealLine adds the field crc to a line.
+func sealLine(text []byte) []byte {
+	body := text[:len(text)-1]
+	return fmt.Appendf(nil, "%s%s%d}", body, crcField, crc32.Checksum(body, castagnoli))
+}
+
+// unsealLine checks the field crc and takes it off.
+func unsealLine(text []byte) ([]byte, error) {
+	at := bytes.LastIndex(text, []byte(crcField))
+	if at < 0 {
+		return text, nil
+	}
+	body, sum := text[:at], bytes.TrimSuffix(text[at+len(crcField):], []byte("}"))
+	if want := strconv.FormatUint(uint64(crc32.Checksum(body, castagnoli)), 10); string(sum) != want {
+		return nil, errcode.SeenLogDamaged.New("", "line %.80q: its checksum does not match", text)
+	}
+	return append(body[:at:at], '}'), nil
 }
 
 // parseLine reads a line of the seen-log and says which entry it belongs to.
 func parseLine(r root, text []byte) (f file, id int64, err error) {
+	if text, err = unsealLine(text); err != nil {
+		return file{}, 0, err
+	}
 	l, ok := cutLine(string(text))
 	if !ok {
 		l = line{}

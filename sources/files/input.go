@@ -99,6 +99,14 @@ func (in *input) checkEnd(ctx context.Context) error {
 	return in.check(ctx, in.file.size)
 }
 
+// explain gives an error of a decoder its cause: what is wrong with a file that is written to while it is read is that it changes.
+func (in *input) explain(ctx context.Context, err error) error {
+	if changed := in.check(ctx, in.file.size); errcode.Has(changed, errcode.FileChanged) {
+		return changed
+	}
+	return in.source.fileError(in.file, err)
+}
+
 func changedError(name string, planned file, how string) error {
 	return errcode.FileChanged.New(name, "%s", how).Advise(
 		"The batch holds this file as it was: %d bytes, modified at %s. If only data was added, move what is behind byte %d to a file of its own, cut this one there, and set its time with `touch -d %s`; "+

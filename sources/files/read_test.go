@@ -131,6 +131,24 @@ func TestAFileThatIsWrittenToWhileItIsReadIsAnError(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsCutWhileItIsReadHasChanged(t *testing.T) {
+	r := newRig(t)
+	r.write("a", 2_000_000)
+	s := r.start()
+	to := r.plan(s, "", sources.Limit{})
+	splits, err := s.Splits(t.Context(), "", to, nil, 1)
+	must0(t, err)
+	var last error
+	for chunk, err := range splits[0].Records(t.Context()) {
+		last = err
+		chunk.Release()
+		must0(t, os.Truncate(filepath.Join(r.dir, "a"), 10))
+	}
+	if !errcode.Has(last, errcode.FileChanged) {
+		t.Error(last)
+	}
+}
+
 func TestAFileThatIsGoneIsAnErrorUntilItIsBack(t *testing.T) {
 	r := newRig(t)
 	r.write("a", 3)

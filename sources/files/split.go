@@ -69,7 +69,7 @@ func (p *split) decode(ctx context.Context, t task, yield func(batch.Chunk, erro
 	var seen int64
 	for chunk, err := range s.config.Format.Decode(ctx, f, t.unit, s.declared, s.config.Alloc, &seen) {
 		if err != nil {
-			return s.fileError(in.file, err)
+			return in.explain(ctx, err)
 		}
 		if !yield(chunk, nil) {
 			return leftError{}
