@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -40,6 +41,8 @@ func Open(r io.ReaderAt, size int64, limits Limits) (f *File, err error) {
 	if err := f.readSchema(); err != nil {
 		return nil, fmt.Errorf("arrowparquet: %w", err)
 	}
+	// A row group without rows is as good as none: PyArrow writes one for an empty table, with chunks that are nowhere.
+	f.meta.RowGroups = slices.DeleteFunc(f.meta.RowGroups, func(g format.RowGroup) bool { return g.NumRows == 0 })
 	for i := range f.meta.RowGroups {
 		if err := f.readGroup(i); err != nil {
 			return nil, fmt.Errorf("arrowparquet: row group %d: %w", i, err)

@@ -3,6 +3,7 @@ package arrowparquet_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,22 @@ func TestTypesOfOtherWritersBecomeSparkTypes(t *testing.T) {
 	// Spark's old timestamps have no zone: either kind may be asked for.
 	if got := rowsJSON(t, buf.Bytes(), parse(t, "old TIMESTAMP_NTZ")); !strings.HasPrefix(got, `{"old":"2024-02-29T12:00:00.123456"}`) {
 		t.Errorf("as TIMESTAMP_NTZ: %s", got)
+	}
+}
+
+// PyArrow writes a row group for an empty table, whose chunks have no pages and no place.
+func TestEmptyTableOfPyArrowHasNoRows(t *testing.T) {
+	for _, name := range []string{"dictionary", "plain"} {
+		data, err := os.ReadFile("testdata/empty_pyarrow_" + name + ".parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := open(t, data); f.Rows() != 0 || schema.FormatDDL(f.Schema()) != "id BIGINT, s STRING, l ARRAY<INT>" {
+			t.Errorf("%s: %d rows of %s", name, f.Rows(), schema.FormatDDL(f.Schema()))
+		}
+		if got := rowsJSON(t, data, nil); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 
