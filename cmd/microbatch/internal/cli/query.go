@@ -50,7 +50,7 @@ moment, beside writers. What is read, and by whom, is said on standard error. "-
 	fl.StringArrayVar(&f.tables, "table", nil, "name a table: `name=path` (repeatable)")
 	fl.Int64Var(&f.version, "version", -1, "read tables at this `version`; left out: the newest")
 	fl.StringVar(&f.asOf, "as-of", "", "read tables as they were at this `time`, as 2026-01-31T12:00:00Z")
-	fl.StringVar(&f.format, "format", "table", "table, json or csv")
+	addFormat(fl, &f.format)
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "do not say how the tables are read")
 	c.MarkFlagsMutuallyExclusive("version", "as-of")
 	return c

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"microbatch/cmd/microbatch/internal/rows"
 	"microbatch/internal/errcode"
@@ -61,9 +62,15 @@ func rejectedShow(std IO) *cobra.Command {
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&format, "format", "table", "table, json or csv")
+	addFormat(c.Flags(), &format)
 	c.Flags().Int64Var(&limit, "limit", 20, "how many `rows`; 0: all")
 	return c
+}
+
+// addFormat adds --format, and --json as every other command that scripts read has it.
+func addFormat(flags *pflag.FlagSet, format *string) {
+	flags.StringVar(format, "format", "table", "table, json or csv")
+	flags.BoolFunc("json", "the same as --format json", func(string) error { *format = "json"; return nil })
 }
 
 func checkFormat(format string) error {
