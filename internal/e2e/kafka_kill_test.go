@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,11 +31,11 @@ func produce(ctx context.Context, broker, topic string, from, to, perSecond int6
 	}
 	defer client.Close()
 	began := time.Now()
-	var failed error
-	for n := from; n < to && failed == nil; n++ {
+	var failed atomic.Pointer[error]
+	for n := from; n < to && failed.Load() == nil; n++ {
 		client.Produce(ctx, &kgo.Record{Topic: topic, Partition: int32(n % 4), Value: events.AppendMixed(nil, n)}, func(_ *kgo.Record, err error) {
 			if err != nil {
-				failed = err
+				failed.Store(&err)
 			}
 		})
 		if perSecond > 0 && n%1000 == 0 {
@@ -47,7 +48,10 @@ func produce(ctx context.Context, broker, topic string, from, to, perSecond int6
 	if err := client.Flush(ctx); err != nil {
 		return err
 	}
-	return failed
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func createTopic(t *testing.T, broker, topic string, partitions int32) {
