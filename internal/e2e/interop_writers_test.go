@@ -81,7 +81,6 @@ source:
   schema: `+schema+`
 sink:
   table: {path: table, format: delta, partition_by: [day], schema_evolution: `+evolution+`}
-checkpoint: checkpoint
 trigger: {every: 0s, max_files: 1}
 `)
 }
@@ -164,6 +163,14 @@ func TestInteropOthersWriteWhileTheQueryWaits(t *testing.T) {
 	s.file()
 	batch("an append by deltalake")
 
+	s.python("deltalake_append", s.fresh(5, "deltalake, taken back"))
+	s.python("restore", 1)
+	for id := s.next - 5; id < s.next; id++ {
+		delete(s.rows, id)
+	}
+	s.file()
+	batch("a RESTORE by Spark")
+
 	s.python("sql", "DELETE FROM THIS WHERE id < 5 OR id = 12")
 	for _, id := range []int{0, 1, 2, 3, 4, 12} {
 		delete(s.rows, id)
@@ -173,6 +180,15 @@ func TestInteropOthersWriteWhileTheQueryWaits(t *testing.T) {
 	s.rows[20][2] = &changed
 	s.file()
 	batch("DELETE, OPTIMIZE and UPDATE by Spark")
+
+	s.python("vacuum") // the checkpoint lies in the table's folder
+	s.file()
+	batch("VACUUM by Spark and by deltalake")
+
+	s.python("sql", "ALTER TABLE THIS SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')", "DELETE FROM THIS WHERE id = 33")
+	delete(s.rows, 33)
+	s.file()
+	batch("a DELETE with deletion vectors")
 
 	s.python("sql", "ALTER TABLE THIS ADD COLUMNS (note STRING)")
 	s.columns = append(s.columns, "note")
@@ -193,12 +209,27 @@ func TestInteropOthersWriteWhileTheQueryWaits(t *testing.T) {
 	s.columns = append(s.columns, "more")
 	s.check("columns added by us")
 
-	// A change that the rows do not fit stops the query, and says why.
-	s.python("sql", "ALTER TABLE THIS SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "ALTER TABLE THIS DROP COLUMN v")
-	s.file()
-	stopped := start(t, nil, filepath.Join(s.dir, "microbatch.yaml"), "--once")
-	if code, said := stopped.exit(), stopped.stderr.String(); code != 2 || !strings.Contains(said, "columnMapping") {
-		t.Errorf("a table with column mapping: exit %d, want 2 and the feature's name:\n%s", code, said)
+	// What we cannot keep stops the query, by name.
+	for feature, statement := range map[string]string{
+		"checkConstraints": "ALTER TABLE THIS ADD CONSTRAINT positive CHECK (id >= 0)",
+		"columnMapping":    "ALTER TABLE THIS SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+	} {
+		copied := filepath.Join(t.TempDir(), "table")
+		if err := os.CopyFS(copied, os.DirFS(s.table())); err != nil {
+			t.Fatal(err)
+		}
+		python(t, writersScript, "sql", copied, statement)
+		write(t, filepath.Dir(copied), "in/more.ndjson", `{"id": 1}`)
+		file := write(t, filepath.Dir(copied), "microbatch.yaml", `
+name: other
+source: {files: {path: in}, format: json, schema: id BIGINT}
+sink: {table: {path: table, format: delta}}
+checkpoint: checkpoint
+`)
+		stopped := start(t, nil, file, "--once")
+		if code, said := stopped.exit(), stopped.stderr.String(); code != 2 || !strings.Contains(said, feature) {
+			t.Errorf("a table with %s: exit %d, want 2 and its name:\n%s", feature, code, said)
+		}
 	}
 }
 

@@ -26,6 +26,9 @@ NTZ_SCHEMA = pa.schema([("id", pa.int64()), ("p_ntz", NTZ), ("c_ntz", NTZ), ("c_
 NTZ_DDL = "id BIGINT, p_ntz TIMESTAMP_NTZ, c_ntz TIMESTAMP_NTZ, c_ts TIMESTAMP, c_list ARRAY<TIMESTAMP_NTZ>"
 
 
+kept = {}  # what scripts leave for others: name -> (rows, Arrow table)
+
+
 def at(text, zone=UTC):
     return datetime.datetime.fromisoformat(text).replace(tzinfo=zone)
 

@@ -22,6 +22,19 @@ def sql(*statements):
         spark.sql(s.replace("THIS", f"delta.`{table}`"))
 
 
+def restore(back):
+    """Gives up the newest versions."""
+    spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF {deltalake.DeltaTable(table).version() - back}")
+
+
+def vacuum():
+    """Spark and deltalake delete all that is not part of the newest version, however young."""
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    deltalake.DeltaTable(table).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True)
+
+
 def rows(columns):
     """What each reader finds, once if all find the same."""
     found = {}
