@@ -242,9 +242,9 @@ func TestInteropCheckpointsOfOursAreReadByOthers(t *testing.T) {
 	}
 	file := s.pipeline(sharedDDL, "strict")
 	start(t, nil, file, "--once").wait(5 * time.Minute)
-	s.python("sql", "DELETE FROM THIS WHERE id % 100 = 7")
+	s.python("sql", "DELETE FROM THIS WHERE id % 100 = 7", "ALTER TABLE THIS SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')", "DELETE FROM THIS WHERE id % 100 = 8")
 	for id := range s.rows {
-		if id%100 == 7 {
+		if id%100 == 7 || id%100 == 8 {
 			delete(s.rows, id)
 		}
 	}

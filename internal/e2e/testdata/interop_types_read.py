@@ -13,3 +13,7 @@ for name, table, partitions in args:
     stored = want.drop_columns(partitions)
     for read in readers.OF_FILES:
         readers.compare(f"{table} {read.__name__}", stored, lambda: read(spark, table, stored.column_names))
+    if "p_ts" in partitions:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        readers.compare(f"{table} spark_delta in New York", want, lambda: readers.spark_delta(spark, table, want.column_names))
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
