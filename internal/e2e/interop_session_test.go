@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"microbatch/internal/services"
 )
@@ -26,6 +27,7 @@ var sessionLoop string
 // takes many seconds to start; it ends when its standard input closes, at the latest with this process.
 type foreign struct {
 	mu     sync.Mutex
+	cmd    *exec.Cmd
 	in     io.Writer
 	out    *bufio.Reader
 	stderr lockedBuffer
@@ -42,7 +44,8 @@ var startForeign = sync.OnceValues(func() (*foreign, error) {
 	}
 	cmd := exec.Command(env.Python, "-c", env.Session()+sessionLoop, scripts)
 	cmd.Env = append(os.Environ(), "PYTHONUNBUFFERED=1", "SPARK_LOCAL_IP=127.0.0.1", "TZ=UTC")
-	f := &foreign{}
+	cmd.Dir = os.TempDir() // Spark leaves a folder where it runs
+	f := &foreign{cmd: cmd}
 	cmd.Stderr = &f.stderr
 	in, inErr := cmd.StdinPipe()
 	out, outErr := cmd.StdoutPipe()
@@ -59,6 +62,7 @@ func python(t *testing.T, script string, args ...any) string {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer time.AfterFunc(10*time.Minute, func() { f.cmd.Process.Kill() }).Stop() // a reader that hangs ends as an error
 	answer, err := f.ask(map[string]any{"script": script, "args": args})
 	if err != nil {
 		t.Fatalf("the shared Python process: %v\n%s", err, f.stderr.String())

@@ -233,6 +233,47 @@ checkpoint: checkpoint
 	}
 }
 
+// TestInteropDeltalakeAppendsAtTheSameTime has both writers race for every version: deltalake takes a version by a conditional put too, so no commit of either is lost.
+func TestInteropDeltalakeAppendsAtTheSameTime(t *testing.T) {
+	s := newShared(t)
+	s.file()
+	file := s.pipeline(sharedDDL, "strict")
+	start(t, nil, file, "--once").wait(time.Minute)
+	for range 300 {
+		s.file()
+	}
+	var appends [][][]any
+	for range 30 {
+		appends = append(appends, s.fresh(3, "deltalake"))
+	}
+	s.python("version") // the process is there
+	query := start(t, nil, file, "--once")
+	if !query.batch(time.Minute) {
+		t.Fatal("the query has ended")
+	}
+	s.python("deltalake_appends", appends)
+	query.wait(2 * time.Minute)
+	turns, writer := 0, ""
+	for _, path := range s.log(".json") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := "deltalake"
+		if strings.Contains(string(text), `"engineInfo":"microbatch"`) {
+			who = "microbatch"
+		}
+		if who != writer {
+			turns, writer = turns+1, who
+		}
+	}
+	if turns < 4 {
+		t.Errorf("the writers took turns %d times: they did not write at the same time", turns)
+	}
+	t.Logf("the writers took turns %d times", turns)
+	s.check("writing at the same time")
+}
+
 // TestInteropCheckpointsOfOursAreReadByOthers runs more than a hundred batches, lets the log grow old, and has it cleaned by the query: then Spark, deltalake and DuckDB
 // read the table from our checkpoint alone, with a hint to it and without, and Spark goes on from there.
 func TestInteropCheckpointsOfOursAreReadByOthers(t *testing.T) {

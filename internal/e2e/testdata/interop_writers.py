@@ -17,9 +17,18 @@ def deltalake_append(rows):
     deltalake.write_deltalake(table, pa.table([pa.array(c, t.type) for c, t in zip(columns, SCHEMA)], schema=SCHEMA), mode="append")
 
 
+def deltalake_appends(many):
+    for rows in many:
+        deltalake_append(rows)
+
+
 def sql(*statements):
     for s in statements:
         spark.sql(s.replace("THIS", f"delta.`{table}`"))
+
+
+def version():
+    print(deltalake.DeltaTable(table).version())
 
 
 def restore(back):
