@@ -134,6 +134,10 @@ func sum(from, to int64) (s int64) {
 // checkRows compares the delta table with the expected rows through DuckDB, row by row, by the files that the log names.
 func checkRows(t *testing.T, dir, expected string) {
 	t.Helper()
+	expected, err := filepath.Abs(expected)
+	if err != nil {
+		t.Fatal(err)
+	}
 	python := services.Python(t)
 	out := services.RunPython(t, python, `
 import sys, duckdb, deltalake
