@@ -107,6 +107,7 @@ func (d *driver) run(ctx context.Context) error {
 			return d.abandoned(stepCtx, err)
 		}
 		if err != nil {
+			d.leave(work, err)
 			return err
 		}
 	}

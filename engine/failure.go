@@ -68,6 +68,14 @@ func (d *driver) unstage(ctx context.Context) {
 	cur.staged, cur.fence, cur.committing = Staged{}, nil, false
 }
 
+// leave removes what a query that stops has staged and not tried to commit, or what the sink has refused for good: if another driver has gone on meanwhile,
+// nobody runs the batch again and sweeps.
+func (d *driver) leave(ctx context.Context, err error) {
+	if cur := d.current; cur != nil && (!cur.committing || errcode.Has(err, errcode.DriverFenced)) {
+		d.unstage(ctx)
+	}
+}
+
 // backoff counts a failure and waits before the phase is tried again.
 func (d *driver) backoff(ctx context.Context, err error) error {
 	d.failures++

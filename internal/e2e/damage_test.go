@@ -18,7 +18,13 @@ func exitOf(t *testing.T, args ...string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, args...)
+	return commandExit(t, bin, args...)
+}
+
+// commandExit is exitOf for any command.
+func commandExit(t *testing.T, name string, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)

@@ -137,6 +137,7 @@ func TestDiskFaultsHaveCodesAndLeaveNothingHalf(t *testing.T) {
 		code  errcode.Code
 	}{
 		{syscall.ENOSPC, errcode.StoreFull},
+		{syscall.EFBIG, errcode.StoreFull},
 		{syscall.EDQUOT, errcode.StoreFull},
 		{syscall.EROFS, errcode.StoreReadOnly},
 		{syscall.EACCES, errcode.StoreNoPermission},

@@ -53,7 +53,7 @@ func codeOf(err error) (errcode.Code, bool) {
 		return errcode.StoreUncertain, true
 	case is(objstore.ErrLocked):
 		return errcode.StoreLocked, true
-	case is(syscall.ENOSPC, syscall.EDQUOT):
+	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG): // EFBIG: the limit of the shell or the unit file (ulimit -f)
 		return errcode.StoreFull, true
 	case is(objstore.ErrFsync):
 		return errcode.StoreFsync, true

@@ -182,3 +182,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsNoPipelineFileIsRefusedAtOnce(t *testing.T) {
+	for name, text := range map[string]string{
+		"too many keys":     "name: t\n" + strings.Repeat("key: 1\n", maxBytes/7),
+		"unclosed lists":    "name: " + strings.Repeat("[", 100_000),
+		"unclosed mappings": "name: " + strings.Repeat("{a: ", 20_000),
+	} {
+		if _, err := Parse("p.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), "no pipeline file") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+}
+
+func TestAShareIsANumber(t *testing.T) {
+	for _, word := range []string{"NaN%", "Inf%", "-1%", "101%", "%"} {
+		if err := new(Ceiling).parse(word); err == nil {
+			t.Errorf("%s is taken for a share", word)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -78,8 +79,13 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// maxDepth bounds nesting; the deepest legal file needs six levels.
-const maxDepth = 32
+const (
+	// maxDepth bounds nesting; the deepest legal file needs six levels.
+	maxDepth = 32
+	// maxBytes and maxBrackets bound what the YAML parser is given, which needs time by the square of both. SQL texts may be long and have brackets.
+	maxBytes    = 256 << 10
+	maxBrackets = 1000
+)
 
 // reader turns the parser's tree into nodes.
 type reader struct {
@@ -91,6 +97,10 @@ type reader struct {
 // parse reads one YAML document. An empty one is an empty mapping.
 func parse(file string, data []byte, faults *Faults) *node {
 	empty := &node{kind: mapping, place: place{file, 1, 1}}
+	if why := tooMuch(data); why != "" {
+		faults.add(errcode.PipelineSyntax, empty.place, "%s: this is no pipeline file", why)
+		return empty
+	}
 	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		faults.add(errcode.PipelineSyntax, syntaxPlace(file, err), "%s", syntaxMessage(err))
@@ -117,6 +127,18 @@ func parse(file string, data []byte, faults *Faults) *node {
 		return empty
 	}
 	return root
+}
+
+// tooMuch says why a text is not worth parsing; "" if it is.
+func tooMuch(data []byte) string {
+	if len(data) > maxBytes {
+		return fmt.Sprintf("it has %d bytes, more than %d", len(data), maxBytes)
+	}
+	open := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
+	if closed := bytes.Count(data, []byte("]")) + bytes.Count(data, []byte("}")); open-closed > maxBrackets {
+		return fmt.Sprintf("%d brackets are not closed", open-closed)
+	}
+	return ""
 }
 
 func syntaxPlace(file string, err error) place {

@@ -92,7 +92,7 @@ func (c *Ceiling) pattern() string { return `^[0-9]+(\.[0-9]+)?%?$` }
 func (c *Ceiling) parse(word string) error {
 	if share, ok := strings.CutSuffix(word, "%"); ok {
 		x, err := strconv.ParseFloat(strings.TrimSpace(share), 64)
-		if err != nil || x < 0 || x > 100 {
+		if err != nil || !(x >= 0 && x <= 100) { // NaN is no share either
 			return errors.New("not a share between 0% and 100%")
 		}
 		*c = Ceiling{Share: x / 100, Set: true}

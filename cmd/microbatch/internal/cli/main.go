@@ -21,6 +21,7 @@ type IO struct {
 // Main runs the command line args (without the program's name) and returns the exit code.
 func Main(ctx context.Context, args []string, std IO) int {
 	limitMemory()
+	catchFileLimit()
 	root := Root(std)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
