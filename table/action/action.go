@@ -17,6 +17,9 @@ type Action struct {
 	Sidecar            *Sidecar            `json:"sidecar,omitempty"`
 }
 
+// Known reports whether the line held an action that is known here.
+func (a *Action) Known() bool { return *a != Action{} }
+
 // Protocol says what software must understand to read and to write the table.
 type Protocol struct {
 	MinReader      int      `json:"minReaderVersion"`

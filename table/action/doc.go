@@ -14,5 +14,5 @@
 // Actions replace each other by key when a log is replayed: protocol and metaData have one, txn is keyed by appId, domainMetadata by domain,
 // add and remove by path and deletion vector. One commit must not hold two actions with the same key (A1); Decode checks it.
 //
-// Unknown actions and fields are ignored, as the Delta protocol demands.
+// Unknown fields are ignored, and unknown actions of a Delta log too, as its protocol demands. null is no action.
 package action

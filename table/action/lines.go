@@ -19,9 +19,12 @@ func Encode(actions []Action) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeLine reads one line. Empty and unknown actions give an Action without a field.
+// DecodeLine reads one line, which is an object. Empty and unknown actions give an Action without a field.
 func DecodeLine(line []byte) (Action, error) {
 	var a Action
+	if string(bytes.TrimSpace(line)) == "null" {
+		return a, fmt.Errorf("null is no action")
+	}
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, err
 	}
