@@ -95,7 +95,7 @@ func runPython(python, script string, timeout time.Duration, args ...string) (st
 	cmd := exec.CommandContext(ctx, python, append([]string{"-"}, args...)...)
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Env = append(os.Environ(), "PYTHONUNBUFFERED=1", "SPARK_LOCAL_IP=127.0.0.1")
-	cmd.Dir = os.TempDir() // Spark leaves a spark-warehouse where it runs
+	cmd.Dir = os.TempDir()          // Spark leaves a spark-warehouse where it runs
 	cmd.WaitDelay = 5 * time.Second // Spark's JVM holds the pipes a little longer
 	var out, errors strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errors
