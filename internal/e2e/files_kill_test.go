@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,36 +14,52 @@ import (
 	"microbatch/internal/events"
 )
 
-// writeEvents writes files of NDJSON, one in a thousand rows malformed and one in a thousand with a misfit, and returns how many rows are good and the sum of their ids.
-func writeEvents(t *testing.T, dir string, files, rows int) (good, sum int64) {
+// feeder writes files of NDJSON, one in a thousand rows malformed and one in a thousand with a misfit.
+type feeder struct {
+	t     *testing.T
+	dir   string
+	rows  int // of a file
+	files int // so far
+	good  int64
+	sum   int64 // of the ids of good rows
+}
+
+func newFeeder(t *testing.T, dir string, rows int) *feeder {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var line []byte
-	for f := range files {
-		out, err := os.Create(filepath.Join(dir, fmt.Sprintf("events-%04d.ndjson", f)))
+	return &feeder{t: t, dir: dir, rows: rows}
+}
+
+// write makes n more files, each moved into place when it is whole.
+func (f *feeder) write(n int) {
+	f.t.Helper()
+	for range n {
+		path := filepath.Join(f.dir, fmt.Sprintf("events-%04d.ndjson", f.files))
+		out, err := os.Create(path + ".tmp")
 		if err != nil {
-			t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		w := bufio.NewWriterSize(out, 1<<20)
-		for i := range rows {
-			n := int64(f*rows + i)
-			line = append(events.AppendMixed(line[:0], n), '\n')
+		var line []byte
+		for i := range f.rows {
+			id := int64(f.files*f.rows + i)
+			line = append(events.AppendMixed(line[:0], id), '\n')
 			w.Write(line)
-			if malformed, misfit := events.Bad(n); !malformed && !misfit {
-				good, sum = good+1, sum+n
+			if malformed, misfit := events.Bad(id); !malformed && !misfit {
+				f.good, f.sum = f.good+1, f.sum+id
 			}
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
+		if err := errors.Join(w.Flush(), out.Close(), os.Rename(path+".tmp", path)); err != nil {
+			f.t.Fatal(err)
 		}
-		if err := out.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f.files++
 	}
-	return good, sum
 }
+
+// total is how many rows were written.
+func (f *feeder) total() int64 { return int64(f.files) * int64(f.rows) }
 
 // recipe is how a DuckDB user reads exactly the live files of a table of format parquet from its log.
 const recipe = `SET VARIABLE files = (
@@ -56,9 +73,8 @@ const recipe = `SET VARIABLE files = (
 // TestFilesSurviveTwentyKills is the whole promise on local disk: NDJSON files into a table of plain Parquet, the program killed twenty times, and then a plain
 // glob, the log's file list and `microbatch query` agree with the input, row by row.
 func TestFilesSurviveTwentyKills(t *testing.T) {
-	const files, rows = killFiles, killRows
 	dir := t.TempDir()
-	good, sum := writeEvents(t, filepath.Join(dir, "in"), files, rows)
+	in := newFeeder(t, filepath.Join(dir, "in"), killRows)
 	file := write(t, dir, "microbatch.yaml", `
 name: events
 source:
@@ -70,7 +86,7 @@ sink:
 checkpoint: checkpoint
 trigger: {max_files: 1}
 `)
-	k := killing{file: file, args: []string{"--trigger", "0s"}, kills: 20, rng: newRand(t)}
+	k := killing{file: file, args: []string{"--trigger", "0s"}, kills: 20, rng: newRand(t), feed: func() { in.write(killFiles) }}
 	if n := k.run(t); n < 5 {
 		t.Errorf("%d kills between commit and record", n)
 	}
@@ -80,7 +96,7 @@ trigger: {max_files: 1}
 		t.Error("no work was left after the last kill")
 	}
 	table := filepath.Join(dir, "table")
-	want := fmt.Sprintf("%d %d %d", good, good, sum)
+	want := fmt.Sprintf("%d %d %d", in.good, in.good, in.sum)
 	const figures = `SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM `
 	for name, sql := range map[string][]string{
 		"glob":   {figures + "read_parquet('" + table + "/**/*.parquet')"},
@@ -95,7 +111,7 @@ trigger: {max_files: 1}
 		t.Errorf("microbatch query: %v %v, want %s", got, err, want)
 	}
 	expected := filepath.Join(dir, "expected.ndjson") // without the bad rows: DuckDB's ignore_errors drops the row after a malformed one too
-	writeExpected(t, expected, files*rows)
+	writeExpected(t, expected, in.total())
 	same := `SELECT count(*) FROM (SELECT * FROM read_parquet('` + table + `/**/*.parquet') EXCEPT ALL
 		SELECT * FROM read_json('` + expected + `', format = 'newline_delimited',
 		columns = {id: 'BIGINT', ts: 'TIMESTAMPTZ', user_id: 'BIGINT', event: 'VARCHAR', country: 'VARCHAR', amount: 'DOUBLE', url: 'VARCHAR', session: 'VARCHAR'}))`
@@ -103,7 +119,7 @@ trigger: {max_files: 1}
 		t.Errorf("%s rows of the table are not in the input as they are", got)
 	}
 	rejected := duckText(t, `SELECT count(*) || ' ' || count(DISTINCT position) FROM read_parquet('`+table+`_rejected/**/*.parquet')`)
-	if bad := int64(files*rows) - good; rejected != fmt.Sprintf("%d %d", bad, bad) {
+	if bad := in.total() - in.good; rejected != fmt.Sprintf("%d %d", bad, bad) {
 		t.Errorf("rejected rows: %s, want %d each once", rejected, bad)
 	}
 }

@@ -14,6 +14,8 @@ type killing struct {
 	args  []string
 	kills int
 	rng   *rand.Rand
+	// feed adds input before each run, more than a run takes until it is killed, so that there is always work left. Nil: the input comes by itself.
+	feed func()
 }
 
 // window are the fault points between the sink's commit and the record of the batch.
@@ -32,6 +34,9 @@ func newRand(t *testing.T) *rand.Rand {
 func (k killing) run(t *testing.T) (inWindow int) {
 	t.Helper()
 	for n := range k.kills {
+		if k.feed != nil {
+			k.feed()
+		}
 		if n%4 == 1 {
 			point := window[k.rng.IntN(2)]
 			env := append(k.env, fmt.Sprintf("MICROBATCH_FAILPOINT=%s:kill:%d", point, 1+k.rng.IntN(3)))

@@ -19,11 +19,10 @@ func s3Config(s services.S3Server) (yaml string, env []string) {
 
 // TestFilesToDeltaOnMinIOSurviveKills has everything on S3: checkpoint and a partitioned delta table; the program is killed, also between commit and record.
 func TestFilesToDeltaOnMinIOSurviveKills(t *testing.T) {
-	const files, rows = 24, 2_000
 	minio := services.MinIO(t)
 	bucket := minio.NewBucket(t)
 	dir := t.TempDir()
-	good, sum := writeEvents(t, filepath.Join(dir, "in"), files, rows)
+	in := newFeeder(t, filepath.Join(dir, "in"), 2_000)
 	yaml, env := s3Config(minio)
 	file := write(t, dir, "microbatch.yaml", `
 name: events
@@ -36,7 +35,7 @@ sink:
 checkpoint: s3://`+bucket+`/checkpoints/events
 trigger: {max_files: 1}
 `+yaml)
-	k := killing{file: file, env: env, args: []string{"--trigger", "0s"}, kills: 6, rng: newRand(t)}
+	k := killing{file: file, env: env, args: []string{"--trigger", "0s"}, kills: 6, rng: newRand(t), feed: func() { in.write(10) }}
 	k.run(t)
 	last := start(t, env, file, "--once")
 	last.wait(3 * time.Minute)
@@ -44,18 +43,18 @@ trigger: {max_files: 1}
 		t.Error("no work was left after the last kill")
 	}
 	got := strings.TrimSpace(run(t, env, "query", "--format", "csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
-	if want := fmt.Sprintf("f\n%d %d %d", good, good, sum); got != want {
+	if want := fmt.Sprintf("f\n%d %d %d", in.good, in.good, in.sum); got != want {
 		t.Errorf("the table holds %q, want %q", got, want)
 	}
 }
 
 // TestTwoDriversOnS3 starts a second driver while the first one works: the newer goes on, the older stops with the error that says so, and the rows are exact.
 func TestTwoDriversOnS3(t *testing.T) {
-	const files, rows = 40, 1_000
 	minio := services.MinIO(t)
 	bucket := minio.NewBucket(t)
 	dir := t.TempDir()
-	good, sum := writeEvents(t, filepath.Join(dir, "in"), files, rows)
+	in := newFeeder(t, filepath.Join(dir, "in"), 500)
+	in.write(200)
 	yaml, env := s3Config(minio)
 	file := write(t, dir, "microbatch.yaml", `
 name: events
@@ -78,7 +77,7 @@ trigger: {max_files: 1}
 	}
 	newer.wait(3 * time.Minute)
 	got := strings.TrimSpace(run(t, env, "query", "--format", "csv", "--pipeline", file, "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) AS f FROM events"))
-	if want := fmt.Sprintf("f\n%d %d %d", good, good, sum); got != want {
+	if want := fmt.Sprintf("f\n%d %d %d", in.good, in.good, in.sum); got != want {
 		t.Errorf("the table holds %q, want %q", got, want)
 	}
 }

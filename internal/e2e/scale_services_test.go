@@ -2,5 +2,5 @@
 
 package e2e
 
-// How much TestFilesSurviveTwentyKills reads: two million rows.
-const killFiles, killRows = 100, 20_000
+// How many files TestFilesSurviveTwentyKills gets before each of its twenty kills, and their rows: more than two million rows in all.
+const killFiles, killRows = 7, 20_000

@@ -2,5 +2,5 @@
 
 package e2e
 
-// How much TestFilesSurviveTwentyKills reads: 300,000 rows, so that it fits into `make test`.
-const killFiles, killRows = 60, 5_000
+// How many files TestFilesSurviveTwentyKills gets before each of its twenty kills, and their rows: a million rows in all, so that it fits into `make test`.
+const killFiles, killRows = 10, 5_000
