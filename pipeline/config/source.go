@@ -121,7 +121,7 @@ type Files struct {
 
 // Rate is a source of numbered rows: value BIGINT, timestamp TIMESTAMP.
 type Rate struct {
-	// How many rows become available each second.
+	// How many rows become available each second. The rows of one second stay together, even if `max_rows` is less.
 	RowsPerSecond int64 `yaml:"rows_per_second" default:"1" min:"1"`
 }
 
