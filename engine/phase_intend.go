@@ -25,10 +25,18 @@ func (d *driver) intend(ctx context.Context) (Phase, error) {
 		if errors.Is(err, fs.ErrExist) {
 			return Intend, d.meet(ctx, entry.ID)
 		}
-		return Intend, fmt.Errorf("intend batch %d: %w", entry.ID, err)
+		return Intend, d.putFailed(d.checkpoint.Offsets.Key(entry.ID), err)
 	}
 	d.startFence(ctx)
 	return Prepare, nil
+}
+
+// putFailed is an error of putting an entry of a log.
+func (d *driver) putFailed(key string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errcode.CheckpointDamaged.Wrap(err, d.q.Checkpoint.URL()+"/"+key, "it cannot be put: the checkpoint's folder was deleted or moved while the query ran")
+	}
+	return fmt.Errorf("put %s: %w", key, err)
 }
 
 // nextEntry is the entry of the planned batch. Its time is read from the clock once, here, and never goes back.

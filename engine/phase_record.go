@@ -29,7 +29,7 @@ func (d *driver) record(ctx context.Context) (Phase, error) {
 		if errors.Is(err, fs.ErrExist) {
 			return Record, d.alreadyRecorded(ctx)
 		}
-		return Record, fmt.Errorf("record batch %d: %w", id, err)
+		return Record, d.putFailed(d.checkpoint.Commits.Key(id), err)
 	}
 	d.last, d.failures, d.recorded = cur.entry, 0, true
 	return Release, nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 	"microbatch/checkpointlog"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore/localfs"
 	"microbatch/sinks"
 	"microbatch/sources"
 )
@@ -287,4 +290,26 @@ func TestAnUncertainCommitClaimsANewEpochAndIsGivenUpAfterMaxRestarts(t *testing
 			t.Errorf("%d attempts were deleted whose fate nobody knew", sink.aborted)
 		}
 	})
+}
+
+// TestACheckpointThatIsDeletedWhileTheQueryRunsStopsIt deletes the folder under a running query on disk.
+func TestACheckpointThatIsDeletedWhileTheQueryRunsStopsIt(t *testing.T) {
+	w := newWorld(50)
+	dir := filepath.Join(t.TempDir(), "checkpoint")
+	store, err := localfs.New(dir, localfs.Options{Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.checkpoint = store
+	q, _, _ := w.query()
+	q.Listener.Progress = func(p Progress) {
+		if p.Batch == 1 {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := q.Run(t.Context()); !errcode.Has(err, errcode.CheckpointDamaged) {
+		t.Fatalf("error %v", err)
+	}
 }

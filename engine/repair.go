@@ -298,6 +298,7 @@ func (r *repairer) rewind(ctx context.Context) error {
 		return errcode.RepairImpossible.New(r.q.Rejected.Describe().Name, "it holds rejected rows of batch %d, which would come twice: restore it to the same moment as the table", r.rejected.Batch)
 	}
 	r.Step(fmt.Sprintf("batches %d to %d are run again: %s", t+1, newest(r.offsets), heldText(t)))
+	r.Step("files of the lost batches that are still in the table's folder are in no version: a plain glob sees them until `microbatch table vacuum`")
 	for id := max(newest(r.offsets), newest(r.commits)); id > t; id-- { // from the end, so that what is left is dense at every moment
 		if err := r.delete(ctx, r.checkpoint.Commits, id); err != nil {
 			return err
