@@ -56,7 +56,9 @@ func (s *numbers) Plan(_ context.Context, from ident.Offset, limit sources.Limit
 	if len(s.planErr) > 0 {
 		err := s.planErr[0]
 		s.planErr = s.planErr[1:]
-		return sources.Planned{}, err
+		if err != nil {
+			return sources.Planned{}, err
+		}
 	}
 	at, total := number(from), s.end
 	if !s.frozen {

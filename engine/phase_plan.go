@@ -98,6 +98,7 @@ func (d *driver) nothing(fired time.Time) (Phase, error) {
 	}
 	now := d.q.Now()
 	d.trigger.ended, d.trigger.empty = now, true
+	d.failures = 0 // the services answer: rare failures of a quiet query are not in a row
 	if d.trigger.idleSince.IsZero() {
 		d.trigger.idleSince = now
 	}

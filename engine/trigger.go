@@ -13,7 +13,11 @@ func (t Trigger) next(began, ended time.Time, empty bool) time.Time {
 	at := ended.Add(t.MinPause)
 	switch {
 	case t.Every > 0:
-		if due := began.Truncate(t.Every).Add(t.Every); due.After(at) {
+		due := began.Truncate(t.Every).Add(t.Every)
+		if limit := ended.Add(t.Every); due.After(limit) { // the clock was set back since the batch began
+			due = limit
+		}
+		if due.After(at) {
 			at = due
 		}
 	case empty && !t.Once:
