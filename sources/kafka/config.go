@@ -19,6 +19,7 @@ import (
 // Config says what to read and how. The zero value of every field but Brokers, Topics or Pattern, and Format is usable.
 type Config struct {
 	Brokers []string // host:port; any of them is enough to find the others
+	Client  Client   // in place of Brokers, TLS and SASL: an embedder's own client, or a model of a cluster. It is the caller's to close, after the source; nil makes one
 	Topics  []string // the topics; exactly one of Topics and Pattern is given
 	Pattern string   // a regular expression (RE2) that matches whole topic names
 
@@ -115,7 +116,7 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Sprintf(format, args...))
 		}
 	}
-	fault(len(c.Brokers) == 0, "brokers: at least one host:port")
+	fault(len(c.Brokers) == 0 && c.Client == nil, "brokers: at least one host:port")
 	fault((len(c.Topics) == 0) == (c.Pattern == ""), "exactly one of topics and pattern")
 	fault(len(slices.Compact(slices.Clone(c.Topics))) != len(c.Topics), "topics: one is named twice")
 	_, err := regexp.Compile(c.Pattern)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -42,7 +43,8 @@ func (s *Source) explain(err error, doing string) error {
 	return errcode.KafkaUnreachable.Wrap(err, s.brokers(), "%s", doing)
 }
 
-func (s *Source) brokers() string { return strings.Join(s.config.Brokers, ",") }
+// brokers names the cluster in errors.
+func (s *Source) brokers() string { return cmp.Or(strings.Join(s.config.Brokers, ","), "the brokers") }
 
 func hasCode(err error) bool {
 	_, ok := errors.AsType[*errcode.Error](err)

@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"microbatch/ident"
 )
@@ -76,18 +77,40 @@ func (r *reports) commit() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), reportBudget)
 	defer cancel()
-	offsets := kadm.Offsets{}
-	for name, at := range p.all {
-		offsets.AddOffset(name.topic, name.partition, at, -1)
-	}
-	answers, err := kadm.NewClient(r.source.client).CommitOffsets(ctx, r.source.config.GroupID, offsets)
-	if err == nil {
-		err = answers.Error()
-	}
+	err := r.source.commitOffsets(ctx, p)
 	if err != nil && err.Error() != r.complaint {
 		r.complaint = err.Error()
 		r.source.config.Notice(fmt.Sprintf("kafka: progress was not committed to the group %s: %v", r.source.config.GroupID, err))
 	}
+}
+
+func (s *Source) commitOffsets(ctx context.Context, p position) error {
+	ids := s.knownIDs()
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group = s.config.GroupID
+	for name, at := range p.all {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != name.topic {
+			t := kmsg.NewOffsetCommitRequestTopic()
+			t.Topic, t.TopicID = name.topic, ids[name.topic]
+			req.Topics = append(req.Topics, t)
+		}
+		t := &req.Topics[len(req.Topics)-1]
+		o := kmsg.NewOffsetCommitRequestTopicPartition()
+		o.Partition, o.Offset = name.partition, at
+		t.Partitions = append(t.Partitions, o)
+	}
+	resp, err := req.RequestWith(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, o := range t.Partitions {
+			if err := kerr.ErrorForCode(o.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // close commits the last position and ends.

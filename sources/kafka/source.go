@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -25,16 +26,17 @@ type Source struct {
 	now     func() time.Time
 
 	// Set by Open.
-	client  *kgo.Client
-	unpack  kgo.Decompressor
-	own     objstore.Store
-	values  *arrow.Schema // of the decoded values, before metadata columns
-	output  *arrow.Schema
-	seen    traffic
-	feeds   feeds
-	closing sync.Once
-	stalls  stalls
-	reports *reports // nil without GroupID
+	client     Client
+	disconnect func() // ends the client, if it is ours
+	unpack     kgo.Decompressor
+	own        objstore.Store
+	values     *arrow.Schema // of the decoded values, before metadata columns
+	output     *arrow.Schema
+	seen       traffic
+	feeds      feeds
+	closing    sync.Once
+	stalls     stalls
+	reports    *reports // nil without GroupID
 
 	mu       sync.Mutex
 	initial  position
@@ -98,13 +100,12 @@ func (s *Source) Describe() ident.Description {
 // Open connects and finds the topics, the initial position and the schema. Topics that do not exist, refused logins and impossible starts are errors
 // at once; brokers that do not answer are waited for.
 func (s *Source) Open(ctx context.Context, own objstore.Store) (err error) {
-	if s.client, err = newClient(s.config); err != nil {
+	if err = s.connect(); err != nil {
 		return err
 	}
 	s.own = own
-	s.unpack = s.client.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the client's own, which is bounded by MaxDecompressed
 	if err := s.open(ctx); err != nil {
-		s.client.Close() // Open may be called again
+		s.disconnect() // Open may be called again
 		s.client = nil
 		return err
 	}
@@ -165,6 +166,12 @@ func (s *Source) recognise(c cluster) error {
 	return nil
 }
 
+func (s *Source) knownIDs() map[string]topicID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.ids)
+}
+
 func (s *Source) lastSeen() cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +218,7 @@ func (s *Source) Close() error {
 			s.reports.close()
 		}
 		s.feeds.close()
-		s.client.Close()
+		s.disconnect()
 	})
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -87,16 +87,22 @@ func (st *stalls) update(stable, tops byPartition[mark], now time.Time) []partit
 
 // culprits names the producers whose transaction begins at an offset.
 func (s *Source) culprits(ctx context.Context, name partitionName, at int64) string {
-	var topics kadm.TopicsSet
-	topics.Add(name.topic, name.partition)
-	answer, err := kadm.NewClient(s.client).DescribeProducers(ctx, topics)
+	req := kmsg.NewPtrDescribeProducersRequest()
+	topic := kmsg.NewDescribeProducersRequestTopic()
+	topic.Topic, topic.Partitions = name.topic, []int32{name.partition}
+	req.Topics = append(req.Topics, topic)
+	resp, err := req.RequestWith(ctx, s.client)
 	if err != nil {
 		return ""
 	}
 	var who []string
-	for _, p := range answer.SortedProducers() {
-		if p.CurrentTxnStartOffset == at {
-			who = append(who, fmt.Sprintf("producer id %d, epoch %d", p.ProducerID, p.ProducerEpoch))
+	for _, t := range resp.Topics {
+		for _, partition := range t.Partitions {
+			for _, p := range partition.ActiveProducers {
+				if p.CurrentTxnStartOffset == at {
+					who = append(who, fmt.Sprintf("producer id %d, epoch %d", p.ProducerID, p.ProducerEpoch))
+				}
+			}
 		}
 	}
 	if len(who) == 0 {
