@@ -1,0 +1,121 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"microbatch/engine"
+	"microbatch/internal/sim/gate"
+	"microbatch/objstore"
+	"microbatch/objstore/localfs"
+	"microbatch/objstore/localfs/crashfs"
+	"microbatch/objstore/mem"
+	"microbatch/sinks"
+	"microbatch/sinks/foreachbatch"
+	"microbatch/sinks/lakehouse"
+	"microbatch/sources"
+)
+
+// Medium is what the stores are made of.
+type Medium int
+
+// The media.
+const (
+	Objects Medium = iota // as S3
+	Disk                  // as a local disk
+)
+
+// String names the medium.
+func (m Medium) String() string { return [...]string{"objects", "disk"}[m] }
+
+// The places of a world, as operations name them.
+const (
+	Checkpoint = "checkpoint"
+	Table      = "table"
+	Rejected   = "rejected"
+)
+
+// World is a query's world.
+type World struct {
+	Topic  *Topic
+	Format string // of the tables: "parquet" (default) or "delta"
+
+	medium Medium
+	stores map[string]objstore.Store
+	disks  map[string]*crashfs.FS // of a Disk
+}
+
+// New is an empty world.
+func New(m Medium, partitions int) *World {
+	w := &World{Topic: &Topic{Ends: make([]int64, partitions)}, Format: "parquet", medium: m, stores: map[string]objstore.Store{}, disks: map[string]*crashfs.FS{}}
+	for _, place := range []string{Checkpoint, Table, Rejected} {
+		if m == Objects {
+			w.stores[place] = unlocked{mem.New()}
+			continue
+		}
+		w.mount(place, crashfs.New())
+	}
+	return w
+}
+
+func (w *World) mount(place string, disk *crashfs.FS) {
+	w.disks[place] = disk
+	w.stores[place] = localfs.NewOn(disk, localfs.Options{Private: place == Checkpoint})
+}
+
+// Store is a store of the world as nobody's process sees it: for looking, and for accidents.
+func (w *World) Store(place string) objstore.Store { return w.stores[place] }
+
+// Medium is what it is made of.
+func (w *World) Medium() Medium { return w.medium }
+
+// PowerLoss takes the power from a Disk: of what was not synced each change survives with percent in a hundred. All processes must be gone.
+func (w *World) PowerLoss(random *rand.Rand, percent int) {
+	for _, place := range []string{Checkpoint, Table, Rejected} {
+		if d := w.disks[place]; d != nil {
+			w.mount(place, d.Crash(random, percent))
+		}
+	}
+}
+
+// unlocked is a store without locks.
+type unlocked struct{ objstore.Store }
+
+func (unlocked) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// Query is the world's query as a process runs it: from the topic to the table, rejected rows to theirs, as fast as it goes. Callers change what they need.
+func (w *World) Query(p *gate.Process) engine.Query {
+	return engine.Query{
+		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: w.sink(p, Table, lakehouse.Config{}), Rejected: w.sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
+		Checkpoint: p.Store(Checkpoint, w.stores[Checkpoint]), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
+	}
+}
+
+// Sink is a table of the world as a process writes it.
+func (w *World) sink(p *gate.Process, place string, c lakehouse.Config) sinks.Sink {
+	c.Store, c.Format, c.Parallel = p.Store(place, w.stores[place]), w.Format, 1
+	s, err := lakehouse.New(c)
+	if err != nil {
+		panic(fmt.Sprintf("world: %v", err)) // a mistake of the test
+	}
+	return s
+}
+
+// TableSink is the world's table with other settings.
+func (w *World) TableSink(p *gate.Process, c lakehouse.Config) sinks.Sink {
+	return w.sink(p, Table, c)
+}
+
+// EachBatch is a sink that hands each batch to a function, as an operation "user call <id>" of the process.
+func (w *World) EachBatch(p *gate.Process, f func(foreachbatch.Batch) error) sinks.Sink {
+	s, err := foreachbatch.New(foreachbatch.Config{Func: func(ctx context.Context, b foreachbatch.Batch) error {
+		return p.Do(ctx, "user", "call", b.ID.String(), func() error { return f(b) })
+	}})
+	if err != nil {
+		panic(fmt.Sprintf("world: %v", err))
+	}
+	return s
+}
