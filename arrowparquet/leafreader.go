@@ -61,6 +61,9 @@ func (l *leafReader) take(rows int) error {
 		if n == 0 && rows == 0 {
 			return nil
 		}
+		if int64(o.levels)+int64(n) > l.limit { // a row may be a list, whose nulls take no bytes in the file
+			return fmt.Errorf("column %s: more than %d values in one record", dotted(l.path), l.limit)
+		}
 		if err := l.copy(n); err != nil {
 			return err
 		}
@@ -173,6 +176,9 @@ func (v *values) appendIndexed(dict *values, index []int32, s *stored, limit int
 	case len(dict.f64) > 0:
 		v.f64 = pick(v.f64, dict.f64, index, 0)
 	case len(dict.fixed) > 0:
+		if total := int64(len(v.fixed)) + int64(len(index))*int64(s.length); total > 4*limit {
+			return fmt.Errorf("the values of one record take %d bytes", total)
+		}
 		for _, i := range index {
 			v.fixed = append(v.fixed, dict.fixed[int(i)*s.length:int(i+1)*s.length]...)
 		}

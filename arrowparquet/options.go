@@ -64,6 +64,7 @@ type Limits struct {
 	MetadataBytes int64 // of the footer; 16 MiB
 	Columns       int   // leaves; 10,000
 	PageBytes     int64 // of one page, uncompressed; 256 MiB
+	OpenBytes     int64 // of all pages that are open at once, one for each column that is read; 4 GiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -75,6 +76,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.PageBytes <= 0 {
 		l.PageBytes = 256 << 20
+	}
+	if l.OpenBytes <= 0 {
+		l.OpenBytes = 4 << 30
 	}
 	return l
 }

@@ -38,6 +38,7 @@ type pageReader struct {
 	left    int64 // bytes of the chunk
 	entries int64 // levels that are still to come
 	limit   int64 // of one page
+	budget  *budget
 	unpack  *decompressor
 
 	page    dataPage
@@ -46,13 +47,25 @@ type pageReader struct {
 	longest int // bytes of the longest entry of the dictionary
 	raw     []byte
 	body    []byte
+	held    int64 // bytes, as charged to the budget
 }
 
-func newPageReader(f *File, group, leaf int, unpack *decompressor) *pageReader {
+// A budget bounds the memory of all pages that are open at once: those of one scan, one for each leaf.
+type budget struct{ used, limit int64 }
+
+// charge counts bytes more, or less, and reports when there are too many.
+func (b *budget) charge(n int64) error {
+	if b.used += n; b.used > b.limit {
+		return fmt.Errorf("the pages that have to be open at once take %d bytes (the limit is %d)", b.used, b.limit)
+	}
+	return nil
+}
+
+func newPageReader(f *File, group, leaf int, budget *budget, unpack *decompressor) *pageReader {
 	m := &f.meta.RowGroups[group].Columns[leaf].MetaData
 	from, to := chunkRange(m)
 	in := bufio.NewReaderSize(io.NewSectionReader(f.r, from, to-from), int(min(readBlock, max(firstHeader, to-from))))
-	return &pageReader{stored: &f.leaves[leaf], codec: m.Codec, in: in, left: to - from, entries: m.NumValues, limit: f.limits.PageBytes, unpack: unpack}
+	return &pageReader{stored: &f.leaves[leaf], codec: m.Codec, in: in, left: to - from, entries: m.NumValues, limit: f.limits.PageBytes, budget: budget, unpack: unpack}
 }
 
 // next reads the next data page, and a dictionary page before it. It returns io.EOF after the last.
@@ -72,6 +85,9 @@ func (p *pageReader) next() error {
 		if err == nil {
 			done, err = p.decode(&h)
 		}
+		if err == nil {
+			err = p.charge()
+		}
 		if err != nil {
 			return fmt.Errorf("column %s: %w", dotted(p.path), err)
 		}
@@ -80,6 +96,14 @@ func (p *pageReader) next() error {
 			return nil
 		}
 	}
+}
+
+// charge accounts for what the page at hand has made this reader hold. A page is decoded before it is counted: each is bounded by itself.
+func (p *pageReader) charge() error {
+	held := int64(cap(p.raw)+cap(p.body)+cap(p.page.def)+cap(p.page.rep)+4*cap(p.page.index)) + p.page.vals.held() + p.dict.held()
+	more := held - p.held
+	p.held = held
+	return p.budget.charge(more)
 }
 
 // header reads a page header, whose length nothing tells beforehand.
@@ -162,6 +186,9 @@ func (p *pageReader) dictionary(h *format.PageHeader) error {
 	p.hasDict = true
 	if err := p.dict.decode(p.stored, format.Plain, body, n, p.limit); err != nil {
 		return err
+	}
+	if p.typ == format.FixedLenByteArray {
+		p.longest = p.length
 	}
 	for i := 1; i < len(p.dict.offs); i++ {
 		p.longest = max(p.longest, int(p.dict.offs[i]-p.dict.offs[i-1]))

@@ -93,8 +93,9 @@ func (s *scan) open(g int) (err error) {
 		wanted[0] = false
 	}
 	s.leaves = map[int]*leafReader{}
+	pages := &budget{limit: s.file.limits.OpenBytes}
 	for leaf, values := range wanted {
-		l := &leafReader{pageReader: newPageReader(s.file, g, leaf, s.unpack), need: values}
+		l := &leafReader{pageReader: newPageReader(s.file, g, leaf, pages, s.unpack), need: values}
 		if err := l.load(); err != nil && err != io.EOF {
 			return err
 		}
@@ -103,11 +104,11 @@ func (s *scan) open(g int) (err error) {
 	return nil
 }
 
-// step is how many rows make the next record. By the sizes in the footer it is about batch.TargetBytes; by the longest entry of a dictionary, which a few
-// bytes may repeat for any number of rows, it is bounded too.
+// step is how many rows make the next record. By the sizes in the footer it is about batch.TargetBytes; by the number of columns, whose nulls take no bytes
+// in the file, and by the longest entry of a dictionary, which a few bytes may repeat for any number of rows, it is bounded too.
 func (s *scan) step(g int) int64 {
 	group := &s.file.meta.RowGroups[g]
-	rows := int64(batch.TargetRows)
+	rows := min(int64(batch.TargetRows), batch.TargetBytes/int64(max(len(s.leaves), len(s.columns))))
 	var size int64
 	for leaf, l := range s.leaves {
 		size += group.Columns[leaf].MetaData.TotalUncompressedSize

@@ -59,6 +59,11 @@ func (v *values) bytes() int64 {
 	return size
 }
 
+// held is the memory that v keeps for values, used or not.
+func (v *values) held() int64 {
+	return int64(cap(v.bools) + 4*cap(v.i32) + 8*cap(v.i64) + 4*cap(v.f32) + 8*cap(v.f64) + cap(v.fixed) + 4*cap(v.offs) + cap(v.data))
+}
+
 // view sets v to the values [from, to) of an array without nulls, without copying where Arrow and Parquet store them alike. scratch holds what
 // had to be converted.
 func (v *values) view(col *column, arr arrow.ArrayData, from, to int, scratch *values) {
