@@ -58,6 +58,7 @@ type Verdict struct {
 // Call is an operation before its judge.
 type Call struct {
 	Op
+	Data []byte // what is put; nil for other kinds
 	// Apply does it, whatever has become of the process; for the judge of a Late one, once.
 	Apply func() error
 }
@@ -111,13 +112,18 @@ func (p *Process) isGone() bool { return p.life.Err() != nil }
 
 // Do passes an operation to the judge and does what he says. act is called at most once and must not depend on ctx where its effect outlives the process.
 func (p *Process) Do(ctx context.Context, place, kind, key string, act func() error) error {
+	return p.pass(ctx, Call{Op: Op{p.Name, place, kind, key}, Apply: act})
+}
+
+func (p *Process) pass(ctx context.Context, c Call) error {
+	act := c.Apply
 	if p.isGone() {
 		return ErrGone
 	}
 	live, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
-	v, err := p.judge.Judge(live, Call{Op: Op{p.Name, place, kind, key}, Apply: act})
+	v, err := p.judge.Judge(live, c)
 	if p.isGone() {
 		return ErrGone
 	}

@@ -48,11 +48,18 @@ func (s *store) Stat(ctx context.Context, key string) (info objstore.Info, err e
 }
 
 func (s *store) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	return s.do(ctx, "putifabsent", key, func(ctx context.Context) error { return s.inner.PutIfAbsent(ctx, key, data) })
+	return s.put(ctx, "putifabsent", key, data, s.inner.PutIfAbsent)
 }
 
 func (s *store) Put(ctx context.Context, key string, data []byte) error {
-	return s.do(ctx, "put", key, func(ctx context.Context) error { return s.inner.Put(ctx, key, data) })
+	return s.put(ctx, "put", key, data, s.inner.Put)
+}
+
+func (s *store) put(ctx context.Context, kind, key string, data []byte, act func(context.Context, string, []byte) error) error {
+	return s.p.pass(ctx, Call{
+		Op: Op{s.p.Name, s.place, kind, key}, Data: data,
+		Apply: func() error { return act(context.WithoutCancel(ctx), key, data) },
+	})
 }
 
 func (s *store) Delete(ctx context.Context, key string) error {

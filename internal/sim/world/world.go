@@ -38,6 +38,9 @@ const (
 	Rejected   = "rejected"
 )
 
+// Places are all places.
+func Places() []string { return []string{Checkpoint, Table, Rejected} }
+
 // World is a query's world.
 type World struct {
 	Topic  *Topic
@@ -51,7 +54,7 @@ type World struct {
 // New is an empty world.
 func New(m Medium, partitions int) *World {
 	w := &World{Topic: &Topic{Ends: make([]int64, partitions)}, Format: "parquet", medium: m, stores: map[string]objstore.Store{}, disks: map[string]*crashfs.FS{}}
-	for _, place := range []string{Checkpoint, Table, Rejected} {
+	for _, place := range Places() {
 		if m == Objects {
 			w.stores[place] = unlocked{mem.New()}
 			continue
@@ -74,12 +77,23 @@ func (w *World) Medium() Medium { return w.medium }
 
 // PowerLoss takes the power from a Disk: of what was not synced each change survives with percent in a hundred. All processes must be gone.
 func (w *World) PowerLoss(random *rand.Rand, percent int) {
-	for _, place := range []string{Checkpoint, Table, Rejected} {
+	for _, place := range Places() {
 		if d := w.disks[place]; d != nil {
 			w.mount(place, d.Crash(random, percent))
 		}
 	}
 }
+
+// Kill ends all processes of a Disk's machine in the middle of what they do, and leaves the machine on: nothing is lost, what was not synced stays so. The processes
+// must be gone.
+func (w *World) Kill() {
+	for place, d := range w.disks {
+		w.mount(place, d.Kill())
+	}
+}
+
+// Disk is a store's file system, for faults; nil for Objects.
+func (w *World) Disk(place string) *crashfs.FS { return w.disks[place] }
 
 // unlocked is a store without locks.
 type unlocked struct{ objstore.Store }
