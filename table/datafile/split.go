@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/internal/bugs"
 )
 
 // piece are the rows of a record that belong to one partition.
@@ -134,12 +137,33 @@ func keyEncoder(a arrow.Array) func([]byte, int) []byte {
 	}
 	width := a.DataType().(arrow.FixedWidthDataType).Bytes()
 	data := a.Data().Buffers()[1].Bytes()[a.Data().Offset()*width:]
-	return func(key []byte, row int) []byte {
+	bits := func(key []byte, row int) []byte {
 		if a.IsNull(row) {
 			return append(key, 0)
 		}
 		return append(append(key, 1), data[row*width:(row+1)*width]...)
 	}
+	isNaN := nanOf(a)
+	if isNaN == nil || bugs.Is(bugs.NaNSplit) {
+		return bits
+	}
+	return func(key []byte, row int) []byte {
+		if a.IsValid(row) && isNaN(row) {
+			return append(key, 2)
+		}
+		return bits(key, row)
+	}
+}
+
+// nanOf finds the NaNs of a column, which have many forms and one text; nil for a column that cannot have any.
+func nanOf(a arrow.Array) func(row int) bool {
+	switch a := a.(type) {
+	case *array.Float32:
+		return func(row int) bool { return math.IsNaN(float64(a.Value(row))) }
+	case *array.Float64:
+		return func(row int) bool { return math.IsNaN(a.Value(row)) }
+	}
+	return nil
 }
 
 // take is the record with its rows in order of their groups.
