@@ -1,0 +1,22 @@
+// Package kafkamodel is a model of a Kafka cluster in process, without sockets and goroutines. A source runs on it by its Client; the simulation is its producers,
+// its administrator and its bad luck.
+//
+//	Client --hook--> send --latency--> broker: Metadata | ListOffsets | Fetch | OffsetForLeaderEpoch | DescribeProducers | OffsetCommit
+//	                                     |
+//	Produce, Begin, AddPartitions, ...   v
+//	         '---------------------> Cluster: topic (id) > partition (leader, epochs) > log (batches of format 2, transactions, log start)
+//
+// What always holds:
+//
+//	(M1) Deterministic: the same calls at the same times give the same answers to the byte. Nothing is taken from a map's order, chance or the real clock.
+//	(M2) Requests and answers go through their wire format, so that a client gets what a broker's version has and no memory is shared.
+//	(M3) No lock is held while something waits, and everything that waits ends with its context: in a testing/synctest bubble all waiting is durable.
+//	(M4) Requests that are sent at one instant are served in an order that depends on their bytes alone, if the cluster has a Latency: each takes a time of its own.
+//	(M5) A log obeys Kafka's rules: batches are served whole from the one that holds the offset, the last of an answer may be cut off; read_committed ends at
+//	the last stable offset; compaction takes records and whole batches, and never renumbers; the end of a log moves back only by Truncate, with a new epoch.
+//
+// What it leaves out: replicas that lag (the high watermark is the end of the log), fetch sessions, groups beyond their offsets, record headers, formats before 2,
+// brokers without topic ids, log append time. Compression is gzip or none: a zstd decoder that was made in a bubble ends in a finalizer outside of it.
+//
+// Misuse, as of a partition that does not exist, is an error of the test and panics.
+package kafkamodel
