@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,13 @@ var _ objstore.Store = (*Store)(nil)
 
 // New is an empty store.
 func New() *Store { return &Store{objects: map[string]object{}, locks: map[string]bool{}} }
+
+// Clone is a second store with the same objects, and without locks.
+func (s *Store) Clone() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Store{objects: maps.Clone(s.objects), locks: map[string]bool{}}
+}
 
 // URL is a name for messages.
 func (s *Store) URL() string { return "mem:" }

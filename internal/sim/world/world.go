@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"microbatch/engine"
@@ -67,6 +68,32 @@ func New(m Medium, partitions int) *World {
 func (w *World) mount(place string, disk *crashfs.FS) {
 	w.disks[place] = disk
 	w.stores[place] = localfs.NewOn(disk, localfs.Options{Private: place == Checkpoint})
+}
+
+// Clone is a second world with the same content; of a Disk the same is unsynced. Nobody may be at work in the world. What reads the topic's rows is shared.
+func (w *World) Clone() *World {
+	topic := *w.Topic
+	topic.Ends = slices.Clone(topic.Ends)
+	c := &World{Topic: &topic, Format: w.Format, medium: w.medium, stores: map[string]objstore.Store{}, disks: map[string]*crashfs.FS{}}
+	for place, s := range w.stores {
+		if d := w.disks[place]; d != nil {
+			c.mount(place, d.Clone())
+			continue
+		}
+		c.stores[place] = unlocked{s.(unlocked).Store.(*mem.Store).Clone()}
+	}
+	return c
+}
+
+// Fault makes a function decide about each change of a Disk, below what processes call operations: see crashfs.FS.Fault. nil ends it.
+func (w *World) Fault(decide func(place, op, name string) error) {
+	for place, d := range w.disks {
+		if decide == nil {
+			d.Fault(nil)
+			continue
+		}
+		d.Fault(func(op, name string) error { return decide(place, op, name) })
+	}
 }
 
 // Store is a store of the world as nobody's process sees it: for looking, and for accidents.
