@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -136,18 +135,7 @@ func cleaning() scenario {
 	return onOrders(func(t *testing.T) *ordersWorld {
 		w := filled.small.copy(t, fillSmall)
 		w.orderPipeline(14, ordersTable)
-		past := time.Now().Add(-60 * 24 * time.Hour)
-		log := filepath.Join(w.dir, "table/_metadata")
-		write(t, log, "_maintained", fmt.Sprintf(`{"optimized":%q,"cleaned":%[1]q}`, past.Format(time.RFC3339)))
-		entries, err := os.ReadDir(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if err := os.Chtimes(filepath.Join(log, e.Name()), past, past); err != nil {
-				t.Fatal(err)
-			}
-		}
+		w.age()
 		return w
 	}, startOnce, func(w *ordersWorld) {
 		w.orderPipeline(16, ordersTable)

@@ -26,7 +26,7 @@ type world struct {
 	extra  string // lines of the pipeline file
 	env    []string
 	file   string
-	files  int // written so far
+	files  int  // written so far
 	glob   bool // the *.parquet files are exactly the table after a finished recovery
 }
 
