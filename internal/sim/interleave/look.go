@@ -1,0 +1,122 @@
+package interleave
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"microbatch/internal/sim/world"
+	"microbatch/objstore"
+	"microbatch/table"
+)
+
+// PowerLoss ends all actors and takes the power from a disk: of what was not synced each change survives with percent in a hundred.
+func (s *Stage) PowerLoss(percent int) {
+	for _, a := range s.actors {
+		a.Process.Kill()
+		<-a.done
+	}
+	s.trace = append(s.trace, "power loss")
+	s.World.PowerLoss(rand.New(rand.NewPCG(1, 2)), percent)
+}
+
+// Exact requires that the table holds every good row of the topic exactly once and nothing else.
+func (s *Stage) Exact() {
+	s.T.Helper()
+	s.ExactUpTo(s.World.Topic.Ends...)
+}
+
+// ExactUpTo requires that the table holds the good rows of each partition below its end exactly once and nothing else.
+func (s *Stage) ExactUpTo(ends ...int64) {
+	s.T.Helper()
+	var want []string
+	for p, end := range ends {
+		for n := range end {
+			if bad := s.World.Topic.Bad; bad == nil || !bad(p, n) {
+				want = append(want, world.RowID(p, n))
+			}
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, s.Rows(world.Table, "id")); diff != "" {
+		s.T.Errorf("the table's rows (-want +got):\n%s", diff)
+	}
+}
+
+// Rows are the values of a text column of a table, sorted.
+func (s *Stage) Rows(place, column string) []string {
+	s.T.Helper()
+	t, err := table.Open(context.Background(), s.World.Store(place), table.Options{})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	var out []string
+	for rec, err := range t.Snapshot().Read(context.Background(), []string{column}, memory.DefaultAllocator) {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		values := rec.Column(0).(*array.String)
+		for i := range values.Len() {
+			out = append(out, strings.Clone(values.Value(i)))
+		}
+		rec.Release()
+	}
+	slices.Sort(out)
+	return out
+}
+
+// NoOrphans requires that the data files below the table are those of the log: what a plain Parquet reader sees is the table.
+func (s *Stage) NoOrphans() {
+	s.T.Helper()
+	t, err := table.Open(context.Background(), s.World.Store(world.Table), table.Options{})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	adds, err := t.Snapshot().Files(context.Background())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	var want []string
+	for _, a := range adds {
+		want = append(want, a.Path)
+	}
+	got := slices.DeleteFunc(s.Keys(world.Table, ""), func(key string) bool { return !strings.HasSuffix(key, ".parquet") || strings.HasPrefix(key, "_") })
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.T.Errorf("data files (-named by the log +there):\n%s", diff)
+	}
+}
+
+// Keys are the keys of a place.
+func (s *Stage) Keys(place, prefix string) (keys []string) {
+	s.T.Helper()
+	for info, err := range s.World.Store(place).List(context.Background(), prefix, "") {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// Copy copies all objects of a store into another, as somebody's hand would.
+func (s *Stage) Copy(from, to objstore.Store) {
+	s.T.Helper()
+	ctx := context.Background()
+	for info, err := range from.List(ctx, "", "") {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		data, err := from.Get(ctx, info.Key)
+		if err == nil {
+			err = to.Put(ctx, info.Key, data)
+		}
+		if err != nil {
+			s.T.Fatal(err)
+		}
+	}
+}
