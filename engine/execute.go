@@ -7,11 +7,13 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"microbatch/batch"
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
 	"microbatch/sinks"
@@ -134,6 +136,9 @@ func (x *execution) counted(split sources.Split) stream {
 
 // transform chains the operators on the streams, with an exchange where an operator needs its rows in one part.
 func (x *execution) transform(ctx context.Context, streams []stream) ([]stream, error) {
+	if bugs.Is(bugs.ClockInTransform) {
+		x.work.Timestamp = time.Now()
+	}
 	in := x.in
 	for n, op := range x.q.Transforms {
 		switch d := op.Requires(); d.Kind {

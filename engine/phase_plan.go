@@ -7,6 +7,7 @@ import (
 
 	"microbatch/checkpointlog"
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/sources"
 )
 
@@ -124,6 +125,9 @@ func (d *driver) resume(p checkpointlog.Plan) {
 			from = p.Before.Offsets.Ends[n]
 		}
 		d.current.ranges = append(d.current.ranges, ident.Range{From: from, To: p.Pending.Offsets.Ends[n], Aux: p.Pending.Offsets.Aux(n)})
+	}
+	if bugs.Is(bugs.Replan) {
+		d.replan()
 	}
 	d.report.begin(d.current)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"microbatch/checkpointlog"
+	"microbatch/internal/bugs"
 	"microbatch/internal/failpoint"
 	"microbatch/sinks"
 )
@@ -20,19 +21,27 @@ func (d *driver) record(ctx context.Context) (Phase, error) {
 		return Record, err
 	}
 	failpoint.Hit("record.swept")
-	id := cur.entry.ID
-	data, err := checkpointlog.Commits{NextWatermark: cur.entry.Offsets.Watermark, Entry: d.info.Entry}.Encode()
-	if err != nil {
+	if err := d.putCommits(ctx); err != nil && !bugs.Is(bugs.RecordFirst) {
 		return Record, err
-	}
-	if err := d.checkpoint.Commits.Put(ctx, id, data); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return Record, d.alreadyRecorded(ctx)
-		}
-		return Record, d.putFailed(d.checkpoint.Commits.Key(id), err)
 	}
 	d.last, d.failures, d.recorded = cur.entry, 0, true
 	return Release, nil
+}
+
+// putCommits puts the batch's entry of commits. errRecover: it is there already.
+func (d *driver) putCommits(ctx context.Context) error {
+	entry := d.current.entry
+	data, err := checkpointlog.Commits{NextWatermark: entry.Offsets.Watermark, Entry: d.info.Entry}.Encode()
+	if err != nil {
+		return err
+	}
+	switch err := d.checkpoint.Commits.Put(ctx, entry.ID, data); {
+	case errors.Is(err, fs.ErrExist):
+		return d.alreadyRecorded(ctx)
+	case err != nil:
+		return d.putFailed(d.checkpoint.Commits.Key(entry.ID), err)
+	}
+	return nil
 }
 
 // alreadyRecorded: somebody else has recorded this batch. A newer driver, or our own past: then the truth is read again.

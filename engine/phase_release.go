@@ -12,15 +12,21 @@ import (
 // release lets the sources forget, purges old entries and keeps the sinks in order. The batch is done: what fails here is repeated after a later one.
 func (d *driver) release(ctx context.Context) (Phase, error) {
 	cur := d.current
-	for n, s := range d.q.Sources {
-		if err := s.Release(ctx, cur.ranges[n].To); err != nil {
-			d.warn("source %d cannot release %s: %v", n, cur.ranges[n].To, err)
-		}
-	}
+	d.releaseSources(ctx)
 	if err := d.purge(ctx, cur.entry.ID); err != nil {
 		d.warn("old entries of the checkpoint cannot be purged: %v", err)
 	}
 	return Plan, d.maintain(ctx)
+}
+
+// releaseSources tells the sources that what precedes the batch's end is not needed any more.
+func (d *driver) releaseSources(ctx context.Context) {
+	for n, s := range d.q.Sources {
+		to := d.current.ranges[n].To
+		if err := s.Release(ctx, to); err != nil {
+			d.warn("source %d cannot release %s: %v", n, to, err)
+		}
+	}
 }
 
 // purge deletes entries beyond the retained ones. It works on a hundred or more at a time, so that its low watermark costs no put for each batch.
@@ -69,9 +75,15 @@ func (d *driver) warn(format string, args ...any) {
 
 // finish reports the batch and makes room for the next.
 func (d *driver) finish() {
-	cur := d.current
+	p := d.progress()
 	d.current = nil
 	d.trigger.ended = d.q.Now()
+	tell(d.q.Listener.Progress, p)
+}
+
+// progress is what is reported of the batch.
+func (d *driver) progress() Progress {
+	cur := d.current
 	c := cur.staged.Counts
 	p := Progress{
 		ID: d.info.ID, RunID: d.run_, Name: d.q.Name, Timestamp: isoMillis(cur.fired), Batch: cur.entry.ID, InputRows: c.Read,
@@ -91,5 +103,5 @@ func (d *driver) finish() {
 		sp.PerSecond = rate(sp.InputRows, cur.watch.total())
 		p.Sources = append(p.Sources, sp)
 	}
-	tell(d.q.Listener.Progress, p)
+	return p
 }

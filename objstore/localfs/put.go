@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/failpoint"
 	"microbatch/objstore"
 )
@@ -27,6 +28,9 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error 
 }
 
 func (s *Store) putIfAbsent(key string, data []byte) error {
+	if bugs.Is(bugs.WriteInPlace) {
+		return s.writeInPlace(key, data)
+	}
 	temp, err := s.writeTemp(key, data)
 	if err != nil {
 		return err // nothing is visible
@@ -131,6 +135,9 @@ func (s *Store) writeTemp(key string, data []byte) (temp string, err error) {
 	}
 	_, err = f.Write(data)
 	if err == nil {
+		err = asFsync(f.Sync())
+	}
+	if bugs.Is(bugs.RetryFsync) && errors.Is(err, objstore.ErrFsync) {
 		err = asFsync(f.Sync())
 	}
 	err = errors.Join(err, f.Close())

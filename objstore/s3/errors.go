@@ -16,6 +16,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
 )
@@ -44,6 +45,9 @@ func judge(ctx context.Context, err error) kind {
 		return canceled
 	}
 	status, code := answer(err)
+	if bugs.Is(bugs.ConflictIsTaken) && status == http.StatusConflict {
+		return taken
+	}
 	switch code {
 	case "NoSuchKey", "NotFound":
 		return missing

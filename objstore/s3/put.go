@@ -12,6 +12,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/retry"
 	"microbatch/objstore"
 )
@@ -61,7 +62,7 @@ func (p *put) try(ctx context.Context) error {
 	case done:
 		return nil
 	case taken:
-		if !p.lost && p.denied == 0 {
+		if !p.lost && p.denied == 0 || bugs.Is(bugs.TakenIsAnothers) {
 			return fs.ErrExist
 		}
 		return p.whose(ctx)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
 	"microbatch/table"
@@ -42,6 +43,9 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 	case errcode.Has(err, errcode.TableHole):
 		return sinks.Result{Outcome: sinks.Fenced, Version: -1, Why: err}, nil
 	case errcode.Has(err, errcode.TableUncertain):
+		if bugs.Is(bugs.DeleteUnknown) {
+			return sinks.Result{Outcome: sinks.Uncertain, Version: -1, Why: err}, discard(ctx, p.stage)
+		}
 		return sinks.Result{Outcome: sinks.Uncertain, Version: -1, Why: err}, nil
 	}
 	return sinks.Result{Version: -1}, err
@@ -86,7 +90,9 @@ func (s *Sink) actions(p *pending) []action.Action {
 	if p.metadata != nil {
 		out = append(out, action.Action{Metadata: p.metadata})
 	}
-	out = append(out, s.txn(id.app, int64(p.batch.ID)), s.txn(id.digest, int64(p.batch.Digest.Stored(p.batch.ID))))
+	if !bugs.Is(bugs.SkipTxn) {
+		out = append(out, s.txn(id.app, int64(p.batch.ID)), s.txn(id.digest, int64(p.batch.Digest.Stored(p.batch.ID))))
+	}
 	out = append(out, s.epochActions(id)...)
 	for _, a := range p.adds {
 		out = append(out, action.Action{Add: a})
@@ -97,6 +103,9 @@ func (s *Sink) actions(p *pending) []action.Action {
 // epochActions fence what is older.
 func (s *Sink) epochActions(id identity) []action.Action {
 	epoch := int64(s.query.Epoch)
+	if bugs.Is(bugs.NoEpoch) {
+		return []action.Action{s.txn(id.presence(), epoch)}
+	}
 	return []action.Action{s.txn(id.epoch, epoch), s.txn(id.presence(), epoch)}
 }
 

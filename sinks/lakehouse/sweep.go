@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
 	"microbatch/table"
@@ -29,7 +30,7 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 	}
 	keep := map[string]bool{}
 	dirs := map[string]bool{}
-	if !found { // summed up by a checkpoint: all that the log names stays, and the whole table is looked at
+	if !found && !bugs.Is(bugs.SweepUnseen) { // summed up by a checkpoint: all that the log names stays, and the whole table is looked at
 		if err := s.keepAll(ctx, t, id, b.ID, keep); err != nil {
 			return err
 		}

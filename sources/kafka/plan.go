@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/sources"
 )
@@ -84,7 +85,11 @@ func (s *Source) look(ctx context.Context) (v survey, err error) {
 		return err
 	})
 	both.Go(func() (err error) {
-		v.ends, err = s.offsetsAt(ctx, v.cluster, everywhere(atLatest), s.config.Isolation)
+		isolation := s.config.Isolation
+		if bugs.Is(bugs.PlanToTheEnd) {
+			isolation = ReadUncommitted
+		}
+		v.ends, err = s.offsetsAt(ctx, v.cluster, everywhere(atLatest), isolation)
 		return err
 	})
 	err = both.Wait()
@@ -100,6 +105,9 @@ func (s *Source) look(ctx context.Context) (v survey, err error) {
 func (v survey) plausible(start position) error {
 	for name, offset := range start.all {
 		end, ok := v.ends.get(name.topic, name.partition)
+		if !ok && bugs.Is(bugs.ForgetPartitions) {
+			continue
+		}
 		if !ok {
 			return errcode.KafkaPartitionVanished.New(name.String(), "the cluster's metadata no longer list the partition, which was read up to offset %d", offset)
 		}
@@ -213,7 +221,7 @@ func (s *Source) begin(name partitionName, start position, v survey, f facts) (i
 		return at, nil
 	}
 	lost := span{at, first}
-	if s.config.OnDataLoss == Fail {
+	if s.config.OnDataLoss == Fail && !bugs.Is(bugs.ResetToEarliest) {
 		return 0, errcode.KafkaDataLost.New(name.String(), "retention removed the offsets %s (%d of them) before they were read", lost, first-at)
 	}
 	s.tellLoss(name, lost)

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 )
 
@@ -117,6 +118,13 @@ func (sl *slab) within(records []*kgo.Record) []*kgo.Record {
 	}
 	for len(records) > 0 && records[len(records)-1].Offset >= sl.to {
 		records = records[:len(records)-1]
+	}
+	if bugs.Is(bugs.StopAtHole) {
+		for i := range records {
+			if records[i].Offset != records[0].Offset+int64(i) {
+				return records[:i]
+			}
+		}
 	}
 	return records
 }

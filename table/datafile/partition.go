@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 )
 
@@ -104,7 +105,7 @@ func directory(columns []string, values []*string) (string, error) {
 func escape(b *strings.Builder, text string) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c >= 0x80 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' {
+		if bugs.Is(bugs.UnescapedValue) || c >= 0x80 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(b, "%%%02X", c)

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/arrowparquet"
+	"microbatch/internal/bugs"
 	"microbatch/internal/failpoint"
 	"microbatch/table/action"
 )
@@ -115,6 +116,9 @@ func (l *Log) summary(f *Files) []action.Action {
 	actions := []action.Action{{Protocol: &s.Protocol}, {Metadata: &s.Metadata}}
 	for _, id := range slices.Sorted(maps.Keys(s.Txns)) {
 		t := s.Txns[id]
+		if bugs.Is(bugs.ExpireTxn) && t.LastUpdated < l.now().Add(-s.FileRetention()).UnixMilli() {
+			continue
+		}
 		actions = append(actions, action.Action{Txn: &t})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Domains)) {
@@ -123,7 +127,7 @@ func (l *Log) summary(f *Files) []action.Action {
 	}
 	cutoff := l.now().Add(-max(s.FileRetention(), MinRetention)).UnixMilli()
 	for _, r := range f.Removed {
-		if r.Deleted > cutoff {
+		if r.Deleted > cutoff && !bugs.Is(bugs.ForgetRemoves) {
 			actions = append(actions, action.Action{Remove: r})
 		}
 	}

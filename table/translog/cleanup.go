@@ -3,8 +3,10 @@ package translog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/failpoint"
 )
 
@@ -36,10 +38,10 @@ func (l *Log) Cleanup(ctx context.Context, s *State) (int, error) {
 
 // deleteBefore deletes all log files of versions below keep, ascending, and stops at the first that is not old enough.
 func (l *Log) deleteBefore(ctx context.Context, keep int64, cutoff time.Time) (int, error) {
-	deleted := 0
+	var old []string
 	for info, err := range l.store.List(ctx, l.format.Dir(), "") {
 		if err != nil {
-			return deleted, fmt.Errorf("list %s: %w", l.format.Dir(), err)
+			return 0, fmt.Errorf("list %s: %w", l.format.Dir(), err)
 		}
 		file, ok := l.format.parse(info.Key)
 		if !ok {
@@ -48,11 +50,16 @@ func (l *Log) deleteBefore(ctx context.Context, keep int64, cutoff time.Time) (i
 		if file.version >= keep || info.Modified.After(cutoff) {
 			break
 		}
-		failpoint.Hit("cleanup.delete")
-		if err := l.store.Delete(ctx, info.Key); err != nil {
-			return deleted, fmt.Errorf("delete %s: %w", info.Key, err)
-		}
-		deleted++
+		old = append(old, info.Key)
 	}
-	return deleted, nil
+	if bugs.Is(bugs.CleanupFromTop) {
+		slices.Reverse(old)
+	}
+	for deleted, key := range old {
+		failpoint.Hit("cleanup.delete")
+		if err := l.store.Delete(ctx, key); err != nil {
+			return deleted, fmt.Errorf("delete %s: %w", key, err)
+		}
+	}
+	return len(old), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
 	"microbatch/objstore"
@@ -118,7 +119,7 @@ func (p *put) try(ctx context.Context, s *State) (next *State, done bool, err er
 // landed is the state after our entry, if the entry is part of the log (T4).
 func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 	v := s.Version + 1
-	if v > 0 {
+	if v > 0 && !bugs.Is(bugs.NoLookBack) {
 		key := p.log.store.URL() + "/" + p.log.format.CommitKey(v)
 		err := p.log.follows(ctx, s, key)
 		if _, coded := errors.AsType[*errcode.Error](err); err != nil && !coded {
@@ -155,7 +156,7 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 		if err := p.log.Durable(ctx, next); err != nil {
 			return s, false, err
 		}
-		if err := p.change.Admit(next); err != nil {
+		if err := p.change.Admit(next); err != nil && !bugs.Is(bugs.TxnCheckedOnce) {
 			return next, false, err
 		}
 		if err := p.disturbed(s, next, actions); err != nil {
@@ -182,7 +183,7 @@ func (p *put) disturbed(s, next *State, actions []action.Action) error {
 			return conflict("it changed the table's protocol")
 		case a.Metadata != nil:
 			return conflict("it changed the table's schema or properties")
-		case a.Remove != nil && p.change.Reads[a.Remove.Key()]:
+		case a.Remove != nil && p.change.Reads[a.Remove.Key()] && !bugs.Is(bugs.BlindToRemoves):
 			return conflict("it removed %s, which this commit builds on", a.Remove.Path)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/table/action"
 )
@@ -47,7 +48,7 @@ func (l *Log) Refresh(ctx context.Context, s *State) (*State, error) {
 
 // Durable makes the newest entry of a state durable that another process wrote (T2). The entries before it were made durable by who built on them.
 func (l *Log) Durable(ctx context.Context, s *State) error {
-	if s.durable || s.Version < 0 {
+	if s.durable || s.Version < 0 || bugs.Is(bugs.NoSyncOfForeign) {
 		return nil
 	}
 	err := l.store.Sync(ctx, l.format.CommitKey(s.Version))

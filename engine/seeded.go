@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"context"
+
+	"microbatch/internal/bugs"
+)
+
+// What must not be done stands here: only seeded bugs come this way (internal/bugs), and no usual build has them.
+
+// replan gives a batch that is fixed another range than its entry says.
+func (d *driver) replan() {
+	for n, s := range d.q.Sources {
+		if p, err := s.Plan(context.Background(), d.current.ranges[n].From, d.q.Limit); err == nil {
+			d.current.ranges[n].To, d.current.ranges[n].Aux = p.To, p.Aux
+		}
+	}
+}
+
+// tooEarly does before the sink's commit what belongs behind it.
+func (d *driver) tooEarly(ctx context.Context) error {
+	switch {
+	case bugs.Is(bugs.RecordFirst):
+		return d.putCommits(ctx)
+	case bugs.Is(bugs.ProgressFirst):
+		tell(d.q.Listener.Progress, d.progress())
+	case bugs.Is(bugs.ReleaseFirst):
+		d.releaseSources(ctx)
+	}
+	return nil
+}
