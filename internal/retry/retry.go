@@ -7,11 +7,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Policy says how long and how often to try. The zero value tries for 30 s, from 100 ms up to 5 s apart.
+// Policy says how long and how often to try. The zero value tries for 30 s, from 100 ms up to 5 s apart, give or take a half.
 type Policy struct {
 	First  time.Duration // pause after the first failure; 0 is 100 ms
 	Max    time.Duration // longest pause; 0 is 5 s
 	Budget time.Duration // no new try after this long; 0 is 30 s
+	Steady bool          // the pauses are not varied by chance: where something below does that already, or a run must be repeatable
 }
 
 // Do calls op until it succeeds, its error is not retryable, the budget is spent or ctx ends, and returns the last error.
@@ -19,6 +20,9 @@ func Do(ctx context.Context, p Policy, retryable func(error) bool, op func(ctx c
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = or(p.First, 100*time.Millisecond)
 	b.MaxInterval = or(p.Max, 5*time.Second)
+	if p.Steady {
+		b.RandomizationFactor = 0
+	}
 	var last error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = op(ctx)

@@ -104,15 +104,16 @@ func (s *Source) listOffsets(ctx context.Context, c cluster, at func(partitionNa
 	if isolation == ReadCommitted {
 		req.IsolationLevel = 1
 	}
-	for topic, partitions := range c.leaders {
-		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = topic
-		for partition := range partitions {
-			p := kmsg.NewListOffsetsRequestTopicPartition()
-			p.Partition, p.Timestamp = partition, at(partitionName{topic, partition})
-			t.Partitions = append(t.Partitions, p)
+	for name := range c.leaders.all {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != name.topic {
+			t := kmsg.NewListOffsetsRequestTopic()
+			t.Topic = name.topic
+			req.Topics = append(req.Topics, t)
 		}
-		req.Topics = append(req.Topics, t)
+		t := &req.Topics[len(req.Topics)-1]
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp = name.partition, at(name)
+		t.Partitions = append(t.Partitions, p)
 	}
 	resp, err := req.RequestWith(ctx, s.client)
 	if err != nil {
@@ -149,15 +150,16 @@ func (s *Source) endsOfEpochs(ctx context.Context, c cluster, epochs byPartition
 func (s *Source) offsetsForEpochs(ctx context.Context, c cluster, epochs byPartition[int32]) (position, error) {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1
-	for topic, partitions := range epochs {
-		t := kmsg.NewOffsetForLeaderEpochRequestTopic()
-		t.Topic = topic
-		for partition, epoch := range partitions {
-			p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
-			p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = partition, c.leaders[topic][partition].epoch, epoch
-			t.Partitions = append(t.Partitions, p)
+	for name, epoch := range epochs.all {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != name.topic {
+			t := kmsg.NewOffsetForLeaderEpochRequestTopic()
+			t.Topic = name.topic
+			req.Topics = append(req.Topics, t)
 		}
-		req.Topics = append(req.Topics, t)
+		t := &req.Topics[len(req.Topics)-1]
+		p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
+		p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = name.partition, c.leaders[name.topic][name.partition].epoch, epoch
+		t.Partitions = append(t.Partitions, p)
 	}
 	resp, err := req.RequestWith(ctx, s.client)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // ask repeats a request until it is answered, within the budget of time, and gives the last error a code.
 func (s *Source) ask(ctx context.Context, doing string, op func(ctx context.Context) error) error {
-	policy := retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second, Budget: s.config.RetryFor}
+	policy := retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second, Budget: s.config.RetryFor, Steady: true} // the client's own retries are varied
 	err := retry.Do(ctx, policy, func(err error) bool { return retryable(s.explain(err, doing)) }, op)
 	return s.explain(err, doing)
 }

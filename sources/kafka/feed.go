@@ -16,7 +16,8 @@ type feed struct {
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced whenever something has
-	tapes    []*tape       // in the order in which they are asked for and handed out; rotated
+	tapes    []*tape       // in the order in which they are handed out; rotated
+	turns    int64
 	fetchers map[int32]bool
 	ranges   int   // how many ranges it was extended to; takers of a former one have had all of theirs
 	err      error // final
@@ -27,19 +28,26 @@ type feed struct {
 func newFeed(s *Source, lanes []lane, c cluster) *feed {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &feed{source: s, cancel: cancel, changed: make(chan struct{}), fetchers: map[int32]bool{}}
-	for _, l := range lanes {
-		f.tapes = append(f.tapes, newTape(s, l))
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for _, l := range lanes {
+		f.add(l)
+	}
 	f.assign(ctx, c)
 	return f
 }
 
-func newTape(s *Source, l lane) *tape {
-	t := &tape{name: l.name, id: l.id, to: l.to, cut: l.from, next: l.from, end: l.to, bytes: s.config.FetchBytes, leader: leader{-1, -1}}
+func (f *feed) add(l lane) *tape {
+	t := &tape{name: l.name, id: l.id, to: l.to, cut: l.from, next: l.from, end: l.to, bytes: f.source.config.FetchBytes, leader: leader{-1, -1}, turn: f.turn()}
 	t.skip(l.lost)
+	f.tapes = append(f.tapes, t)
 	return t
+}
+
+// turn is the next number in the order in which tapes got something.
+func (f *feed) turn() int64 {
+	f.turns++
+	return f.turns
 }
 
 // skip covers offsets before at that are gone.
@@ -167,8 +175,7 @@ func (f *feed) continues(lanes []lane, c cluster) bool {
 	for _, l := range lanes {
 		t := known[l.name]
 		if t == nil {
-			t = newTape(f.source, l)
-			f.tapes = append(f.tapes, t)
+			t = f.add(l)
 		}
 		if leader := c.leaders[l.name.topic][l.name.partition]; leader != t.leader {
 			t.drop()
@@ -198,9 +205,12 @@ const mostWarm = 2
 var errClosed = errors.New("kafka: the feed was closed")
 
 // get is a feed for lanes: one that continues there, or a new one. Feeds that have nothing left to hand out make room.
-func (fs *feeds) get(s *Source, lanes []lane, c cluster) (f *feed, number int) {
+func (fs *feeds) get(s *Source, lanes []lane, c cluster) (f *feed, number int, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
+	if fs.closed {
+		return nil, 0, errClosed
+	}
 	var chosen *feed
 	fs.warm = slices.DeleteFunc(fs.warm, func(f *feed) bool {
 		if chosen == nil && f.continues(lanes, c) {
@@ -212,7 +222,7 @@ func (fs *feeds) get(s *Source, lanes []lane, c cluster) (f *feed, number int) {
 	if chosen == nil {
 		chosen = fs.add(newFeed(s, lanes, c))
 	}
-	return chosen, chosen.ranges
+	return chosen, chosen.ranges, nil
 }
 
 // rewarm is a new feed for what a run that lost its feed has not got yet, unless the source is closed.
@@ -250,13 +260,14 @@ func (f *feed) done() bool {
 	return !slices.ContainsFunc(f.tapes, func(t *tape) bool { return !t.done() })
 }
 
+// close waits for the fetchers, whose requests end with their feeds; whoever comes meanwhile is turned away, and need not wait for them.
 func (fs *feeds) close() {
 	fs.mu.Lock()
-	defer fs.mu.Unlock()
 	for _, f := range fs.warm {
 		f.close()
 	}
 	fs.warm, fs.closed = nil, true
+	fs.mu.Unlock()
 	fs.fetchers.Wait()
 }
 

@@ -1,14 +1,17 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 )
 
@@ -81,6 +84,7 @@ func (f *feed) questions(broker int32) []question {
 			q = append(q, question{tape: t, gen: t.gen, from: t.next, bytes: t.bytes, leader: t.leader})
 		}
 	}
+	slices.SortFunc(q, func(a, b question) int { return cmp.Compare(a.tape.turn, b.tape.turn) }) // by what the broker gave, not by who was quicker to take it
 	return q
 }
 
@@ -191,7 +195,7 @@ func (f *feed) accept(q question, p *kmsg.FetchResponseTopicPartition, empty boo
 	if e.bytes > 0 {
 		p.RecordBatches = p.RecordBatches[:e.bytes]
 		t.put(&slab{name: t.name, from: q.from, to: e.next, answer: p, begin: q.from, batches: e})
-		t.bytes, t.pointless = f.source.config.FetchBytes, time.Time{}
+		t.bytes, t.pointless, t.turn = f.source.config.FetchBytes, time.Time{}, f.turn()
 		return nil
 	}
 	if e.missing > 0 {
@@ -228,26 +232,32 @@ func (f *feed) outOfRange(ctx context.Context, q question) error {
 	if err != nil {
 		return err
 	}
-	first := earliest[name.topic][name.partition].offset
+	lost, err := f.lose(q, earliest[name.topic][name.partition].offset)
+	if lost != (span{}) {
+		f.source.tellLoss(name, lost)
+	}
+	return err
+}
+
+// lose covers what is lost before the first offset of the log, if that is allowed.
+func (f *feed) lose(q question, first int64) (lost span, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := q.tape
+	name, t := q.tape.name, q.tape
+	lost = span{q.from, min(first, t.to)}
 	switch {
 	case t.gen != q.gen:
-		return nil
+		return span{}, nil
 	case t.next >= t.to: // only ahead: the next plan will look
 		t.end = t.next
-		return nil
+		return span{}, nil
 	case q.from >= first:
-		return errcode.KafkaTruncated.New(name.String(), "the broker no longer has the offset %d, though its log begins at %d", q.from, first)
-	case f.source.config.OnDataLoss == Fail:
-		lost := span{q.from, min(first, t.to)}
-		return errcode.KafkaRangeLost.New(name.String(), "retention removed the offsets %s (%d of them) of a planned range", lost, lost[1]-lost[0])
+		return span{}, errcode.KafkaTruncated.New(name.String(), "the broker no longer has the offset %d, though its log begins at %d", q.from, first)
+	case f.source.config.OnDataLoss == Fail && !bugs.Is(bugs.ResetToEarliest):
+		return span{}, errcode.KafkaRangeLost.New(name.String(), "retention removed the offsets %s (%d of them) of a planned range", lost, lost[1]-lost[0])
 	}
-	lost := span{q.from, min(first, t.to)}
 	t.skip(first)
-	f.source.tellLoss(name, lost)
-	return nil
+	return lost, nil
 }
 
 // recover waits a little and looks for the leaders anew; it ends the feed with an error that does not go away.

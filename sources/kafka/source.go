@@ -34,7 +34,7 @@ type Source struct {
 	output     *arrow.Schema
 	seen       traffic
 	feeds      feeds
-	closing    sync.Once
+	closed     atomic.Bool
 	stalls     stalls
 	reports    *reports // nil without GroupID
 
@@ -210,15 +210,13 @@ func (s *Source) decideOutput() error {
 
 // Close ends the fetchers and all connections; the last progress is committed to the group, if there is one. A second call does nothing.
 func (s *Source) Close() error {
-	s.closing.Do(func() {
-		if s.client == nil {
-			return
-		}
-		if s.reports != nil {
-			s.reports.close()
-		}
-		s.feeds.close()
-		s.disconnect()
-	})
+	if s.closed.Swap(true) || s.client == nil {
+		return nil
+	}
+	if s.reports != nil {
+		s.reports.close()
+	}
+	s.feeds.close()
+	s.disconnect()
 	return nil
 }

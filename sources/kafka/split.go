@@ -31,7 +31,9 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[stri
 		total += l.to - l.from
 	}
 	if total > 0 {
-		r.feed, r.number = s.feeds.get(s, lanes, s.lastSeen())
+		if r.feed, r.number, err = s.feeds.get(s, lanes, s.lastSeen()); err != nil {
+			return nil, err
+		}
 	}
 	splits := make([]sources.Split, max(1, min(int64(want), (total+batch.TargetRows-1)/batch.TargetRows)))
 	for i := range splits {

@@ -134,37 +134,42 @@ func (s Start) covers(c cluster) error {
 // first, its position counts.
 func (s *Source) Pin(ctx context.Context) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inferred {
+	initial, pinned, inferred := s.initial, s.pinned, s.inferred
+	s.mu.Unlock() // nobody waits for a lock while the store is asked
+	if inferred {
 		if err := s.pinSchema(ctx); err != nil {
 			return err
 		}
-		s.inferred = false
 	}
-	if s.pinned {
-		return s.own.Sync(ctx, initialKey) // whoever wrote it may have been killed before it was durable
-	}
-	err := s.own.PutIfAbsent(ctx, initialKey, append([]byte(initialHead), text(s.initial)...))
-	if errors.Is(err, fs.ErrExist) {
-		err = s.adoptInitial(ctx)
-	}
+	initial, err := s.pinInitial(ctx, initial, pinned)
 	if err != nil {
 		return fmt.Errorf("kafka: pin the initial position: %w", err)
 	}
-	s.pinned = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.initial, s.pinned, s.inferred = initial, true, false
 	return nil
 }
 
-// adoptInitial takes the position that another driver has pinned meanwhile.
-func (s *Source) adoptInitial(ctx context.Context) error {
+// pinInitial returns the position that counts: ours, or the one that another driver has pinned meanwhile. Whoever wrote it may have been killed before it was
+// durable.
+func (s *Source) pinInitial(ctx context.Context, ours position, pinned bool) (position, error) {
+	if pinned {
+		return ours, s.own.Sync(ctx, initialKey)
+	}
+	err := s.own.PutIfAbsent(ctx, initialKey, append([]byte(initialHead), text(ours)...))
+	if !errors.Is(err, fs.ErrExist) {
+		return ours, err
+	}
 	data, err := s.own.Get(ctx, initialKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.initial, err = readInitial(data); err != nil {
-		return err
+	theirs, err := readInitial(data)
+	if err != nil {
+		return nil, err
 	}
-	return s.own.Sync(ctx, initialKey)
+	return theirs, s.own.Sync(ctx, initialKey)
 }
 
 // pinnedSchema is the content of the schema file.

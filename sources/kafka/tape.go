@@ -25,6 +25,7 @@ type tape struct {
 
 	slabs  []*slab
 	leader leader
+	turn   int64 // when it last got something: who has waited longest is asked for first
 	bytes  int32 // to ask for at once
 	gen    int   // of the contents: raised when they are dropped, so that an answer under way is recognised as of no use
 
