@@ -1,0 +1,92 @@
+package checker
+
+import (
+	"encoding/hex"
+	"maps"
+	"slices"
+)
+
+// summarize brings the report up to date.
+func (w *Watcher) summarize() {
+	r := w.report
+	if w.query != nil && r.Query == "" {
+		r.Query = w.query.query
+	}
+	r.Batches = r.Batches[:0]
+	for _, id := range w.batches() {
+		r.Batches = append(r.Batches, w.describe(id))
+	}
+	if w.main.ledger == nil || w.main.ledger.log.state == nil {
+		return
+	}
+	l := w.main.ledger
+	r.Version, r.Oldest, r.Rows = l.log.state.version, l.log.oldest, l.log.state.rows()
+	if r.Query == "" {
+		r.Query = l.app
+	}
+	for _, other := range l.others() {
+		r.notice("query %s has written to this table under the same pipeline name: its rows stand beside those of %s", other, l.app)
+	}
+}
+
+// batches are the ids of which anything is known, ascending.
+func (w *Watcher) batches() []int64 {
+	ids := map[int64]bool{}
+	if w.main.ledger != nil {
+		for id := range w.main.ledger.facts {
+			ids[id] = true
+		}
+	}
+	if w.query != nil {
+		for id := range w.query.offsets {
+			if id > w.query.low {
+				ids[id] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+func (w *Watcher) describe(id int64) Batch {
+	b := Batch{ID: id, Version: -1, Digest: "unknown", Recorded: w.recorded[id], Rows: -1, Rejected: -1, Input: -1}
+	if n, ok := w.inputs[id]; ok {
+		b.Input = n
+	}
+	b.Rejected = w.rejectedRows(id)
+	if w.main.ledger == nil {
+		return b
+	}
+	f := w.main.ledger.facts[id]
+	if f == nil {
+		return b
+	}
+	b.Version, b.Epoch, b.Rows = f.version, f.epoch, f.rows
+	switch {
+	case f.digest == "":
+		b.Digest = "none"
+	case f.compared == nil:
+		b.Digest = "purged"
+	case hex.EncodeToString(f.compared.sum[:]) == f.digest:
+		b.Digest = "ok"
+	default:
+		b.Digest = "differs"
+	}
+	return b
+}
+
+// rejectedRows is the number of a batch's rejected rows; -1 if it is not known.
+func (w *Watcher) rejectedRows(id int64) int64 {
+	if w.reject == nil {
+		return -1
+	}
+	l := w.reject.ledger
+	switch {
+	case l == nil:
+		return 0
+	case l.facts[id] != nil:
+		return l.facts[id].rows
+	case l.log.base >= 0:
+		return -1
+	}
+	return 0
+}
