@@ -218,3 +218,35 @@ func TestAPartitionValueThatIsTooLongIsAnErrorOfTheData(t *testing.T) {
 		}
 	}
 }
+
+// A year of five digits has no text that readers of a log understand: such a value once made a table that nobody could open.
+func TestATimeThatALogCannotHoldIsAnErrorOfTheData(t *testing.T) {
+	for _, column := range []string{"TIMESTAMP", "TIMESTAMP_NTZ", "DATE"} {
+		ddl, err := schema.ParseDDL("id BIGINT, p " + column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const day = 86_400
+		for seconds, ok := range map[int64]bool{0: true, 253_402_214_400: true, 253_402_300_800: false, -62_135_596_800: true, 400_000_000_000 / day * day: false} {
+			tbl, err := table.Create(t.Context(), mem.New(), table.Options{}, table.Definition{Schema: ddl, PartitionBy: []string{"p"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := array.NewRecordBuilder(memory.DefaultAllocator, ddl)
+			b.Field(0).(*array.Int64Builder).Append(1)
+			switch p := b.Field(1).(type) {
+			case *array.Date32Builder:
+				p.Append(arrow.Date32(seconds / day))
+			case *array.TimestampBuilder:
+				p.Append(arrow.Timestamp(seconds * 1e6))
+			}
+			stage := datafile.NewStage(tbl.Log().Store(), datafile.Spec{Schema: tbl.Snapshot().Schema(), PartitionBy: []string{"p"}})
+			if err := stage.Write(t.Context(), b.NewRecordBatch()); (err == nil) != ok || err != nil && !errcode.Has(err, errcode.TablePartitionValue) {
+				t.Errorf("%s of %d seconds: %v", column, seconds, err)
+			}
+			if err := stage.Abort(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package action
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,45 +30,6 @@ func TestHostilePathsAreRefused(t *testing.T) {
 			t.Errorf("%q is taken for the key %q", path, key)
 		}
 	}
-}
-
-func FuzzDecodePath(f *testing.F) {
-	for _, seed := range []string{"a/b", "../x", "%2e%2e/%2e%2e", "file:x", "a%2Fb", "/"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, path string) {
-		key, err := DecodePath(path)
-		if err != nil {
-			return
-		}
-		for part := range strings.SplitSeq(key, "/") {
-			if part == "" || part == "." || part == ".." || strings.ContainsRune(part, 0) {
-				t.Fatalf("%q gives the key %q", path, key)
-			}
-		}
-		if back, err := DecodePath(EncodePath(key)); err != nil || back != key {
-			t.Fatalf("the key %q comes back as %q, %v", key, back, err)
-		}
-	})
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}` + "\n"))
-	f.Add([]byte(`{"txn":{"appId":"q","version":1}}` + "\n" + `{"commitInfo":{"timestamp":"x"}}`))
-	f.Add([]byte(`{"a":{"b":"\\\""},"a":1}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		actions, err := Decode(data)
-		if err != nil {
-			return
-		}
-		text, err := Encode(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Encode(actions); err != nil || len(text) == 0 {
-			t.Fatalf("%v cannot be written again: %v", actions, err)
-		}
-	})
 }
 
 func TestLinesAreWrittenAsSparkWritesThem(t *testing.T) {

@@ -121,6 +121,9 @@ func constant(t arrow.DataType, text *string, n int, alloc memory.Allocator) (ar
 		b.AppendNulls(n)
 		return b.NewArray(), nil
 	}
+	if t.ID() == arrow.DECIMAL128 && !isDecimal(*text) {
+		return nil, fmt.Errorf("partition value %.40q is not a %s", *text, t)
+	}
 	b.Reserve(n)
 	text = zoned(t, text)
 	if s, ok := b.(*array.StringBuilder); ok {
@@ -135,6 +138,18 @@ func constant(t arrow.DataType, text *string, n int, alloc memory.Allocator) (ar
 		}
 	}
 	return b.NewArray(), nil
+}
+
+// isDecimal reports whether a text is a number that the library can be trusted with: of an infinity it panics, and an exponent of nine digits costs it gigabytes.
+func isDecimal(text string) bool {
+	digits, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
+	if scientific {
+		if n, err := strconv.Atoi(exponent); err != nil || n < -100 || n > 100 {
+			return false
+		}
+	}
+	digits = strings.TrimLeft(digits, "+-")
+	return len(digits) <= 100 && strings.Trim(digits, "0123456789.") == ""
 }
 
 // zoned gives a timestamp without zone the zone UTC: older writers left it out, and meant the zone of their session.

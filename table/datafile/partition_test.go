@@ -1,10 +1,8 @@
 package datafile
 
 import (
-	"net/url"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,8 +10,6 @@ import (
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
-	"microbatch/objstore"
-	"microbatch/table/action"
 )
 
 func shardOf(i, n int) ident.Shard { return ident.Shard{Index: i, Count: n} }
@@ -91,32 +87,4 @@ func TestAPartitionValueThatNoDirectoryCanHold(t *testing.T) {
 			t.Errorf("%d bytes: %v", len(value), err)
 		}
 	}
-}
-
-// FuzzPartitionDirectory: whatever a value holds, its path stays below the table and gives the value back (L09).
-func FuzzPartitionDirectory(f *testing.F) {
-	for _, seed := range []string{"a", "../../etc/passwd", "/", "%2F", "a=b", "\x00", "日本", " ", "\\", "."} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, value string) {
-		if value == "" || !utf8.ValidString(value) {
-			return
-		}
-		dir, err := directory([]string{"c"}, []*string{&value})
-		if err != nil {
-			return // too long
-		}
-		key := dir + "part-0.parquet"
-		if err := objstore.ValidKey(key); err != nil || strings.Count(key, "/") != 1 {
-			t.Fatalf("%q makes the key %q: %v", value, key, err)
-		}
-		back, err := action.DecodePath(action.EncodePath(key))
-		if err != nil || back != key {
-			t.Fatalf("the key %q comes back as %q, %v", key, back, err)
-		}
-		text, err := url.PathUnescape(strings.TrimSuffix(strings.TrimPrefix(dir, "c="), "/"))
-		if err != nil || text != value {
-			t.Fatalf("%q comes back as %q, %v", value, text, err)
-		}
-	})
 }

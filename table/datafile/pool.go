@@ -36,6 +36,9 @@ func (s *Stage) partition(p piece) (*partition, error) {
 		return part, nil
 	}
 	dir, err := directory(s.spec.PartitionBy, p.values)
+	if err == nil {
+		err = s.splitter.readable(p)
+	}
 	if err != nil {
 		return nil, err
 	}

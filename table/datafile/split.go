@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/internal/bugs"
+	"microbatch/internal/errcode"
 )
 
 // piece are the rows of a record that belong to one partition.
@@ -209,6 +210,25 @@ func (s *splitter) values(rec arrow.RecordBatch) []*string {
 		}
 	}
 	return out
+}
+
+// readable refuses a value whose text in the log nobody could read as that value again: a year of five digits makes one. A table that held it could not be read at all.
+func (s *splitter) readable(p piece) error {
+	if s == nil {
+		return nil
+	}
+	for i, c := range s.columns {
+		if c < 0 || p.values[i] == nil {
+			continue
+		}
+		field := p.rec.Schema().Field(c)
+		a, err := constant(field.Type, p.values[i], 1, memory.DefaultAllocator)
+		if err != nil {
+			return errcode.TablePartitionValue.Wrap(err, "column "+field.Name, "the value %.40q cannot be read back from a log", *p.values[i])
+		}
+		a.Release()
+	}
+	return nil
 }
 
 // project is the record without the partition columns. The caller releases it.

@@ -35,14 +35,27 @@ func readVector(ctx context.Context, store objstore.Store, v *action.DeletionVec
 	if len(data) < 4 || binary.LittleEndian.Uint32(data) != vectorMagic {
 		return nil, fmt.Errorf("deletion vector %s: wrong magic number", v.Path)
 	}
-	rows := roaring64.New()
-	if _, err := rows.ReadFrom(bytes.NewReader(data[4:])); err != nil {
+	rows, err := parseVector(data[4:])
+	if err != nil {
 		return nil, fmt.Errorf("deletion vector %s: %w", v.Path, err)
 	}
 	if n := rows.GetCardinality(); n != uint64(v.Cardinality) {
 		return nil, fmt.Errorf("deletion vector %s: it holds %d rows and should hold %d", v.Path, n, v.Cardinality)
 	}
 	return rows, nil
+}
+
+// parseVector reads the bitmaps of a vector. The library takes memory for as many as the first number claims and trusts what it has read, so both are checked.
+func parseVector(data []byte) (*roaring64.Bitmap, error) {
+	const least = 8 // bytes of a bitmap, with its key
+	if len(data) < 8 || binary.LittleEndian.Uint64(data) > uint64(len(data)-8)/least {
+		return nil, fmt.Errorf("%d bytes are too few for the bitmaps that they claim", len(data))
+	}
+	rows := roaring64.New()
+	if _, err := rows.ReadFrom(bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	return rows, rows.Validate()
 }
 
 func vectorBytes(ctx context.Context, store objstore.Store, v *action.DeletionVector) ([]byte, error) {
@@ -62,6 +75,9 @@ func vectorBytes(ctx context.Context, store objstore.Store, v *action.DeletionVe
 	offset := int64(1) // behind the version
 	if v.Offset != nil {
 		offset = int64(*v.Offset)
+	}
+	if end := offset + 4 + int64(v.Size) + 4; offset < 0 || end > object.Size() {
+		return nil, fmt.Errorf("%s ends at byte %d: it cannot hold %d bytes at %d", key, object.Size(), v.Size, offset)
 	}
 	framed := make([]byte, 4+int(v.Size)+4)
 	if _, err := io.ReadFull(io.NewSectionReader(object, offset, int64(len(framed))), framed); err != nil {
