@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"microbatch/checkpointlog"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/objstore/localfs"
 	"microbatch/sinks"
 	"microbatch/sources"
@@ -312,4 +314,37 @@ func TestACheckpointThatIsDeletedWhileTheQueryRunsStopsIt(t *testing.T) {
 	if err := q.Run(t.Context()); !errcode.Has(err, errcode.CheckpointDamaged) {
 		t.Fatalf("error %v", err)
 	}
+}
+
+// Two first starts on the same place: while one looks at what is there, the other makes the checkpoint and fills it. That is no damage, and no reason to refuse.
+func TestAFirstStartThatAnotherOvertakesGoesOnBehindIt(t *testing.T) {
+	w := newWorld(30)
+	w.checkpoint = &overtaken{Store: w.checkpoint, at: "offsets/", overtake: func() {
+		other := *w
+		other.checkpoint = w.checkpoint.(*overtaken).Store
+		q, _, _ := other.query()
+		if err := q.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.checkRows(t, 30)
+}
+
+// overtaken is a store in which something happens before the first listing of a place.
+type overtaken struct {
+	objstore.Store
+	at       string
+	overtake func()
+}
+
+func (s *overtaken) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	if f := s.overtake; f != nil && prefix == s.at {
+		s.overtake = nil
+		f()
+	}
+	return s.Store.List(ctx, prefix, after)
 }

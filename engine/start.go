@@ -24,27 +24,14 @@ func (d *driver) start(ctx context.Context) error {
 	if err := d.open(ctx); err != nil {
 		return err
 	}
-	id, err := d.checkpoint.QueryID(ctx)
+	id, err := d.examine(ctx)
+	if err != nil && id == "" { // there was no checkpoint: if another start has made it meanwhile, that explains whatever did not fit
+		if made, again := d.checkpoint.QueryID(ctx); again == nil && made != "" {
+			id, err = d.examine(ctx)
+		}
+	}
 	if err != nil {
-		return damaged(err)
-	}
-	if id != "" { // a checkpoint that is not there yet cannot be locked without making it
-		if err := d.lock(ctx); err != nil {
-			return err
-		}
-	}
-	d.info = sinks.QueryInfo{ID: id, Name: d.q.Name, Shard: d.q.Shard, NewQuery: d.q.NewQuery, Newest: d.checkpoint.NewestEpoch}
-	if err := d.identify(ctx); err != nil {
 		return err
-	}
-	if !d.q.AcceptChange { // with it, the past is fenced before it is judged
-		truth, err := d.reconcile(ctx, true)
-		if err != nil {
-			return err
-		}
-		if err := d.judge(ctx, truth); err != nil {
-			return err
-		}
 	}
 	if err := d.lock(ctx); err != nil {
 		return err
@@ -57,6 +44,30 @@ func (d *driver) start(ctx context.Context) error {
 		return err
 	}
 	return d.freeze(ctx)
+}
+
+// examine looks whether the query may go on: it reads only. id is that of the checkpoint, "" if there is none yet.
+func (d *driver) examine(ctx context.Context) (id ident.QueryID, err error) {
+	if id, err = d.checkpoint.QueryID(ctx); err != nil {
+		return "", damaged(err)
+	}
+	if id != "" { // a checkpoint that is not there yet cannot be locked without making it
+		if err := d.lock(ctx); err != nil {
+			return id, err
+		}
+	}
+	d.info = sinks.QueryInfo{ID: id, Name: d.q.Name, Shard: d.q.Shard, NewQuery: d.q.NewQuery, Newest: d.checkpoint.NewestEpoch}
+	if err := d.identify(ctx); err != nil {
+		return id, err
+	}
+	if d.q.AcceptChange { // the past is fenced before it is judged
+		return id, nil
+	}
+	truth, err := d.reconcile(ctx, true)
+	if err != nil {
+		return id, err
+	}
+	return id, d.judge(ctx, truth)
 }
 
 // freeze makes a run that stops when it has caught up stop at what is available now, however much arrives meanwhile.
@@ -167,6 +178,7 @@ func (d *driver) takeOver(ctx context.Context, starting bool) error {
 			return fmt.Errorf("pin source %d: %w", n, err)
 		}
 	}
+	failpoint.Hit("start.pinned")
 	if starting && d.q.AcceptChange {
 		if err := d.fenceSinks(ctx); err != nil {
 			return err
