@@ -38,7 +38,8 @@ func newFeed(s *Source, lanes []lane, c cluster) *feed {
 }
 
 func (f *feed) add(l lane) *tape {
-	t := &tape{name: l.name, id: l.id, to: l.to, cut: l.from, next: l.from, end: l.to, bytes: f.source.config.FetchBytes, leader: leader{-1, -1}, turn: f.turn()}
+	t := &tape{name: l.name, id: l.id, to: l.to, cut: l.from, next: l.from, end: l.to, lost: l.lost, leader: leader{-1, -1}, epoch: -1, turn: f.turn()}
+	t.bytes = f.source.config.FetchBytes
 	t.skip(l.lost)
 	f.tapes = append(f.tapes, t)
 	return t
@@ -50,13 +51,6 @@ func (f *feed) turn() int64 {
 	return f.turns
 }
 
-// skip covers offsets before at that are gone.
-func (t *tape) skip(at int64) {
-	if at = min(at, t.to); at > t.next {
-		t.put(&slab{name: t.name, from: t.next, to: at})
-	}
-}
-
 // assign gives each tape its leader's fetcher. A tape without a leader gets the fetcher of broker -1, which only looks for one.
 func (f *feed) assign(ctx context.Context, c cluster) {
 	for _, t := range f.tapes {
@@ -64,7 +58,7 @@ func (f *feed) assign(ctx context.Context, c cluster) {
 		if !ok {
 			l = leader{-1, -1}
 		}
-		t.leader = l
+		t.follow(l)
 		if !f.fetchers[l.broker] {
 			f.fetchers[l.broker] = true
 			f.source.feeds.fetchers.Go(func() { f.fetch(ctx, l.broker) })
@@ -140,21 +134,22 @@ func (f *feed) close() {
 	f.signal()
 }
 
-// remaining is what was not handed out of the range.
-func (f *feed) remaining() []lane {
+// remaining is what was not handed out of the range, and the leaders under whom it was read so far.
+func (f *feed) remaining() ([]lane, cluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var lanes []lane
+	c := cluster{leaders: byPartition[leader]{}}
 	for _, t := range f.tapes {
 		if !t.done() {
-			lanes = append(lanes, lane{name: t.name, id: t.id, from: t.cut, to: t.to})
+			lanes = append(lanes, lane{name: t.name, id: t.id, from: t.cut, to: t.to, lost: t.lost})
+			c.leaders.set(t.name.topic, t.name.partition, leader{t.leader.broker, t.epoch})
 		}
 	}
-	return lanes
+	return lanes, c
 }
 
 // continues extends a feed that has handed out all of its range to the range that follows, if the lanes are that; what was fetched ahead is then there.
-// Tapes whose leader has changed since lose it: between two reigns a log may have been cut (K3).
 func (f *feed) continues(lanes []lane, c cluster) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,14 +172,10 @@ func (f *feed) continues(lanes []lane, c cluster) bool {
 		if t == nil {
 			t = f.add(l)
 		}
-		if leader := c.leaders[l.name.topic][l.name.partition]; leader != t.leader {
-			t.drop()
-			t.leader = leader
-		}
-		t.to, t.end = l.to, max(t.end, l.to)
+		t.follow(c.leaders[l.name.topic][l.name.partition])
+		t.to, t.end, t.lost = l.to, max(t.end, l.to), l.lost
 		if l.lost > 0 {
 			t.drop()
-			t.skip(l.lost)
 		}
 	}
 	f.ranges++
@@ -226,13 +217,14 @@ func (fs *feeds) get(s *Source, lanes []lane, c cluster) (f *feed, number int, e
 }
 
 // rewarm is a new feed for what a run that lost its feed has not got yet, unless the source is closed.
-func (fs *feeds) rewarm(s *Source, old *feed, c cluster) (*feed, error) {
+func (fs *feeds) rewarm(s *Source, old *feed) (*feed, error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.closed {
 		return nil, errClosed
 	}
-	return fs.add(newFeed(s, old.remaining(), c)), nil
+	lanes, c := old.remaining()
+	return fs.add(newFeed(s, lanes, c)), nil
 }
 
 func (fs *feeds) add(f *feed) *feed {

@@ -279,6 +279,9 @@ func (f *feed) recover(ctx context.Context, asked []question, cause error) {
 			err = f.recognise(c)
 		}
 		if err == nil {
+			err = f.uncut(ctx, c)
+		}
+		if err == nil {
 			f.mu.Lock()
 			f.assign(ctx, c)
 			f.mu.Unlock()
@@ -297,6 +300,21 @@ func (f *feed) failingTooLong(asked []question) bool {
 		}
 	}
 	return false
+}
+
+// uncut checks that the range was not cut off between the epoch that it was read in and that of a new leader: what was planned must be there still (K3).
+func (f *feed) uncut(ctx context.Context, c cluster) error {
+	former, reigns, ends := byPartition[int32]{}, byPartition[mark]{}, position{}
+	f.mu.Lock()
+	for _, t := range f.tapes {
+		if l, _ := c.leaders.get(t.name.topic, t.name.partition); l.epoch > t.epoch {
+			former.set(t.name.topic, t.name.partition, t.epoch)
+			reigns.set(t.name.topic, t.name.partition, mark{epoch: l.epoch})
+			ends.set(t.name.topic, t.name.partition, t.to)
+		}
+	}
+	f.mu.Unlock()
+	return f.source.notCut(ctx, c, reigns, ends, former)
 }
 
 // recognise compares the topics with those that the range was planned on.

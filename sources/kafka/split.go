@@ -20,7 +20,7 @@ import (
 // Splits shares a range between up to want readers. Each takes whatever slab comes next: any one of them can read all of it, and none waits for another.
 // An empty range is checked like any other: opened after a restart at the end of the last batch, with its facts, it says whether the topics are still those and their logs whole.
 func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[string]string, want int) ([]sources.Split, error) {
-	lanes, err := s.lanes(ctx, from, to, aux)
+	lanes, around, err := s.lanes(ctx, from, to, aux)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[stri
 		total += l.to - l.from
 	}
 	if total > 0 {
-		if r.feed, r.number, err = s.feeds.get(s, lanes, s.lastSeen()); err != nil {
+		if r.feed, r.number, err = s.feeds.get(s, lanes, around); err != nil {
 			return nil, err
 		}
 	}
@@ -42,38 +42,37 @@ func (s *Source) Splits(ctx context.Context, from, to ident.Offset, aux map[stri
 	return splits, nil
 }
 
-// lanes are the partitions that a range holds something of, after the checks that it can be read as it was planned.
-func (s *Source) lanes(ctx context.Context, from, to ident.Offset, aux map[string]string) ([]lane, error) {
+// lanes are the partitions that a range holds something of, after the checks that it can be read as it was planned, and the leaders that were checked.
+func (s *Source) lanes(ctx context.Context, from, to ident.Offset, aux map[string]string) (lanes []lane, around cluster, err error) {
 	f, err := parseFacts(aux)
 	if err != nil {
-		return nil, err
+		return nil, around, err
 	}
 	start, err := s.positionOf(from)
 	if err != nil {
-		return nil, err
+		return nil, around, err
 	}
 	stop, err := parsePosition(to)
 	if err != nil {
-		return nil, err
+		return nil, around, err
 	}
 	for name := range start.all {
 		if _, ok := stop.get(name.topic, name.partition); !ok {
-			return nil, errcode.KafkaOffsetUnreadable.New(name.String(), "the range begins with the partition and ends without it")
+			return nil, around, errcode.KafkaOffsetUnreadable.New(name.String(), "the range begins with the partition and ends without it")
 		}
 	}
-	if err := s.same(ctx, to, stop, f); err != nil {
-		return nil, err
+	if around, err = s.same(ctx, to, stop, f); err != nil {
+		return nil, around, err
 	}
 	if err := s.fillStarts(ctx, start, stop, f); err != nil {
-		return nil, err
+		return nil, around, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lanes []lane
 	for name, end := range stop.all {
 		l := lane{name: name, id: s.ids[name.topic], from: start[name.topic][name.partition], to: end}
 		if l.from > l.to {
-			return nil, errcode.KafkaOffsetUnreadable.New(name.String(), "the range goes from %d back to %d", l.from, l.to)
+			return nil, around, errcode.KafkaOffsetUnreadable.New(name.String(), "the range goes from %d back to %d", l.from, l.to)
 		}
 		if lost, ok := f.lost.get(name.topic, name.partition); ok {
 			l.lost = lost[1]
@@ -82,11 +81,11 @@ func (s *Source) lanes(ctx context.Context, from, to ident.Offset, aux map[strin
 			lanes = append(lanes, l)
 		}
 	}
-	return lanes, nil
+	return lanes, around, nil
 }
 
-// same checks that the topics are those of the plan, and once for each range that their logs were not cut since.
-func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f facts) error {
+// same checks that the topics are those of the plan, and that their logs were not cut since, as far as the leaders are known.
+func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f facts) (cluster, error) {
 	around := s.lastSeen()
 	for name := range stop.all {
 		if _, ok := around.leaders.get(name.topic, name.partition); ok {
@@ -94,27 +93,25 @@ func (s *Source) same(ctx context.Context, to ident.Offset, stop position, f fac
 		}
 		v, err := s.survey(ctx, stop) // the partition may have come after the last look
 		if err != nil {
-			return err
+			return around, err
 		}
 		around = v.cluster
 		break
 	}
 	for topic, id := range f.topicIDs {
 		if now := around.ids[topic]; id.differs(now) {
-			return recreated(topic, id, now)
+			return around, recreated(topic, id, now)
 		}
 	}
-	if _, fresh := s.epochsOf(to); !fresh {
-		reigns := byPartition[mark]{}
-		for name, l := range around.leaders.all {
-			reigns.set(name.topic, name.partition, mark{epoch: l.epoch})
-		}
-		if err := s.notCut(ctx, around, reigns, stop, f.epochs); err != nil {
-			return err
-		}
+	reigns := byPartition[mark]{}
+	for name, l := range around.leaders.all {
+		reigns.set(name.topic, name.partition, mark{epoch: l.epoch})
+	}
+	if err := s.notCut(ctx, around, reigns, stop, f.epochs); err != nil {
+		return around, err
 	}
 	s.rememberEpochs(to, f.epochs)
-	return nil
+	return around, nil
 }
 
 // fillStarts adds to start the partitions that are new in the range: where the plan says, else (Spark's plan says nothing) at their first offset.
@@ -179,7 +176,7 @@ func (r *run) rewarm(closed *feed) (err error) {
 		return nil // another split was first
 	}
 	r.number = 0
-	r.feed, err = r.source.feeds.rewarm(r.source, closed, r.source.lastSeen())
+	r.feed, err = r.source.feeds.rewarm(r.source, closed)
 	return err
 }
 

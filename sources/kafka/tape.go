@@ -25,6 +25,8 @@ type tape struct {
 
 	slabs  []*slab
 	leader leader
+	epoch  int32 // the last known of its leaders, under which all that was fetched was served
+	lost   int64 // the offsets before it are known to be gone; 0: none
 	turn   int64 // when it last got something: who has waited longest is asked for first
 	bytes  int32 // to ask for at once
 	gen    int   // of the contents: raised when they are dropped, so that an answer under way is recognised as of no use
@@ -50,6 +52,22 @@ func (t *tape) held() (within, ahead int64) {
 func (t *tape) drop() {
 	t.slabs, t.next = nil, t.cut
 	t.gen++
+	t.skip(t.lost)
+}
+
+// skip covers offsets before at that are gone.
+func (t *tape) skip(at int64) {
+	if at = min(at, t.to); at > t.next {
+		t.put(&slab{name: t.name, from: t.next, to: at})
+	}
+}
+
+// follow takes a leader. What another epoch served is forgotten as far as it was not handed out: between two reigns a log may have been cut (K3).
+func (t *tape) follow(l leader) {
+	if l.epoch > t.epoch || l.epoch < 0 && l.broker != t.leader.broker {
+		t.drop()
+	}
+	t.leader, t.epoch = l, max(t.epoch, l.epoch)
 }
 
 // put appends a slab.

@@ -1,4 +1,4 @@
-package kafkamodel_test
+package kafka_test
 
 import (
 	"context"
