@@ -117,14 +117,18 @@ func (d *driver) run(ctx context.Context) error {
 // step does one phase and moves to the next.
 func (d *driver) step(ctx context.Context) error {
 	phase, began := d.phase, time.Now()
-	failpoint.Hit(phase.String() + ".before")
+	if phase != Prepare { // the executor passes the points of its phases
+		failpoint.Hit(phase.String() + ".before")
+	}
 	next, err := d.do(ctx, phase)
 	if err != nil {
 		return err
 	}
-	failpoint.Hit(phase.String() + ".after")
-	if d.current != nil && phase != Prepare { // the executor's phases are timed by the reporter
-		d.current.watch.add(phase, time.Since(began))
+	if phase != Prepare {
+		failpoint.Hit(phase.String() + ".after")
+		if d.current != nil { // the executor's phases are timed by the reporter
+			d.current.watch.add(phase, time.Since(began))
+		}
 	}
 	d.phase = next
 	if next == Plan && phase == Release {

@@ -51,16 +51,20 @@ func (l *local) Execute(ctx context.Context, work Work) (staged Staged, err erro
 	defer x.rejects.close()
 	defer x.discardAhead()
 	l.report.enter(Read)
+	failpoint.Hit("read.before")
 	streams, err := x.read(ctx)
 	if err != nil {
 		return Staged{}, err
 	}
+	failpoint.Hit("read.after")
 	l.report.enter(Transform)
+	failpoint.Hit("transform.before")
 	defer x.closeOperators(&err)
 	streams, err = x.transform(ctx, streams)
 	if err != nil {
 		return Staged{}, err
 	}
+	failpoint.Hit("transform.after")
 	l.report.enter(Prepare)
 	failpoint.Hit("prepare.before")
 	staged, err = x.prepare(ctx, streams)
@@ -228,6 +232,7 @@ func recovered(s batch.Stream) batch.Stream {
 		defer stop()
 		for {
 			c, err, ok := next()
+			failpoint.Hit("transform.chunk")
 			if !ok || !yield(c, err) || err != nil {
 				return
 			}

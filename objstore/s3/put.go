@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"microbatch/internal/bugs"
+	"microbatch/internal/failpoint"
 	"microbatch/internal/retry"
 	"microbatch/objstore"
 )
@@ -134,7 +135,9 @@ func (s *Store) putObject(ctx context.Context, key string, data []byte, id, ifNo
 	if ifNoneMatch != "" {
 		in.IfNoneMatch = aws.String(ifNoneMatch)
 	}
+	failpoint.Hit("s3.put.before")
 	_, err := s.client.PutObject(ctx, in)
+	failpoint.Hit("s3.put.after")
 	return err
 }
 

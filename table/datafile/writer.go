@@ -34,6 +34,7 @@ func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 	if err := w.parquet.Write(rec); err != nil {
 		return fmt.Errorf("write %s: %w", w.key, err)
 	}
+	failpoint.Hit("prepare.file.written")
 	return nil
 }
 
@@ -78,6 +79,7 @@ func (w *writer) complete(ctx context.Context) (*arrowparquet.FileStats, error) 
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", w.key, err)
 	}
+	failpoint.Hit("prepare.file.closed")
 	if err := w.out.Commit(ctx); err != nil {
 		return nil, fmt.Errorf("commit %s: %w", w.key, err)
 	}

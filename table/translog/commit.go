@@ -222,7 +222,9 @@ func (l *Log) Begin(ctx context.Context, c Change) error {
 		return err
 	}
 	key := l.format.CommitKey(0)
+	failpoint.Hit("create.put.before")
 	err = l.store.PutIfAbsent(ctx, key, e.data)
+	failpoint.Hit("create.put.after")
 	if errors.Is(err, objstore.ErrUncertain) {
 		return errcode.TableUncertain.Wrap(err, l.store.URL()+"/"+key, "the put was not answered")
 	}
