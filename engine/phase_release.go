@@ -2,31 +2,48 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/sinks"
 )
 
-// release lets the sources forget, purges old entries and keeps the sinks in order. The batch is done: what fails here is repeated after a later one.
+// release lets the sources forget, purges old entries and keeps the sinks in order. The batch is done: what fails here is repeated after a later one (later).
 func (d *driver) release(ctx context.Context) (Phase, error) {
-	cur := d.current
-	d.releaseSources(ctx)
-	if err := d.purge(ctx, cur.entry.ID); err != nil {
-		d.warn("old entries of the checkpoint cannot be purged: %v", err)
+	if err := d.releaseSources(ctx); err != nil {
+		return Release, err
+	}
+	if err := d.later(d.purge(ctx, d.current.entry.ID), "old entries of the checkpoint cannot be purged"); err != nil {
+		return Release, err
 	}
 	return Plan, d.maintain(ctx)
 }
 
 // releaseSources tells the sources that what precedes the batch's end is not needed any more.
-func (d *driver) releaseSources(ctx context.Context) {
+func (d *driver) releaseSources(ctx context.Context) error {
 	for n, s := range d.q.Sources {
 		to := d.current.ranges[n].To
-		if err := s.Release(ctx, to); err != nil {
-			d.warn("source %d cannot release %s: %v", n, to, err)
+		if err := d.later(s.Release(ctx, to), "source %d cannot release %s", n, to); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// later warns of a failure and lets the query go on, except after a failed fsync: the next fsync of the same folder would succeed and vouch for names, a table
+// checkpoint's for one, that may be lost, and on which a later clean-up relies.
+func (d *driver) later(err error, what string, args ...any) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, objstore.ErrFsync):
+		return fmt.Errorf(what+": %w", append(args, err)...)
+	}
+	d.warn(what+": %v", append(args, err)...)
+	return nil
 }
 
 // purge deletes entries beyond the retained ones. It works on a hundred or more at a time, so that its low watermark costs no put for each batch.
@@ -60,7 +77,9 @@ func (d *driver) maintain(ctx context.Context) error {
 		case errcode.ClassOf(err) == errcode.Fenced || errcode.ClassOf(err) == errcode.Corrupt:
 			return fmt.Errorf("maintain: %w", err)
 		default:
-			d.warn("maintenance: %v", err)
+			if err := d.later(err, "maintenance"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -25,7 +25,11 @@ func (d *driver) tooEarly(ctx context.Context) error {
 	case bugs.Is(bugs.ProgressFirst):
 		tell(d.q.Listener.Progress, d.progress())
 	case bugs.Is(bugs.ReleaseFirst):
-		d.releaseSources(ctx)
+		for n, s := range d.q.Sources {
+			if err := s.Release(ctx, d.current.ranges[n].To); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"microbatch/objstore"
 	"microbatch/sinks"
 )
 
@@ -36,4 +39,43 @@ func TestUserCodeIsInterruptedWhenTheGraceEnds(t *testing.T) {
 			t.Errorf("it ended after %s", took)
 		}
 	})
+}
+
+// keeper is a sink whose upkeep fails once.
+type keeper struct {
+	*ledger
+	fails error
+}
+
+func (k *keeper) Maintain(context.Context, time.Time) (err error) {
+	err, k.fails = k.fails, nil
+	return err
+}
+
+// The upkeep of a sink, the purge and the release of a source may fail and are repeated later, but not when fsync has failed: the next one would say that all is well.
+func TestAFailedFsyncAfterTheBatchStopsTheQuery(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails error
+		stops bool
+	}{
+		"something else": {errors.New("not now"), false},
+		"fsync":          {fmt.Errorf("put _last_checkpoint: %w", objstore.ErrFsync), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(25)
+			q, _, sink := w.query()
+			q.Sink = &keeper{ledger: sink, fails: c.fails}
+			err := q.Run(t.Context())
+			if stopped := errors.Is(err, objstore.ErrFsync); stopped != c.stops || err != nil && !stopped {
+				t.Fatalf("it ended with %v", err)
+			}
+			q, _, _ = w.query()
+			if err := q.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(w.rows(t)); got != 25 {
+				t.Errorf("%d rows, want 25", got)
+			}
+		})
+	}
 }
