@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"encoding/binary"
 	"hash/crc32"
 	"testing"
 
@@ -88,46 +87,4 @@ func resign(b *kmsg.RecordBatch) {
 func relength(b *kmsg.RecordBatch) {
 	b.Length = int32(len(b.AppendTo(nil)) - lengthOverhead)
 	resign(b)
-}
-
-// FuzzAnswers: whatever a broker sends, measuring, cutting and decoding it neither panics nor hands out a record twice.
-func FuzzAnswers(f *testing.F) {
-	f.Add(append(rawBatch(10, 5, nil), rawBatch(20, 5, nil)...), int64(12), int64(17))
-	f.Add(rawBatch(0, 1, nil), int64(0), int64(1))
-	cl, err := newClient(Config{Brokers: []string{"nowhere:9092"}, MaxDecompressed: 1 << 20})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(cl.Close)
-	s := &Source{config: Config{Isolation: ReadCommitted}, unpack: cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)}
-	f.Fuzz(func(t *testing.T, raw []byte, from, at int64) {
-		from &= 1<<40 - 1
-		e, err := measure(raw, from)
-		if err != nil || e.bytes == 0 {
-			return
-		}
-		if e.bytes > 21 { // CRCs are of no interest here
-			binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:e.bytes], crc32.MakeTable(crc32.Castagnoli)))
-		}
-		answer := kmsg.NewFetchResponseTopicPartition()
-		answer.RecordBatches = raw[:e.bytes]
-		sl := &slab{name: partitionName{"t", 0}, from: from, to: e.next, answer: &answer, begin: from, batches: e}
-		parts := []*slab{sl}
-		if at > from && at < e.next {
-			parts = []*slab{sl.cut(at), sl}
-		}
-		last := from - 1
-		for _, p := range parts {
-			records, err := s.parse(p, nil)
-			if err != nil {
-				return
-			}
-			for _, r := range records {
-				if r.Offset <= last && r.Offset < p.from {
-					t.Fatalf("record %d after %d", r.Offset, last)
-				}
-				last = r.Offset
-			}
-		}
-	})
 }

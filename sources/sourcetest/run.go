@@ -20,12 +20,17 @@ type Subject struct {
 	Step sources.Limit
 	// Reset makes the input new, so that tests do not see each other's rows. nil: they may.
 	Reset func(t *testing.T)
+	// Within runs one test, as in a testing/synctest bubble; nil runs it as it is.
+	Within func(t *testing.T, test func(*testing.T))
 }
 
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	if s.Step == (sources.Limit{}) {
 		s.Step.Rows = 100
+	}
+	if s.Within == nil {
+		s.Within = func(t *testing.T, test func(*testing.T)) { test(t) }
 	}
 	for _, c := range []struct {
 		name string
@@ -45,13 +50,15 @@ func Run(t *testing.T, s Subject) {
 		{"a cancelled context ends a split", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if s.Reset != nil {
-				s.Reset(t)
-			}
-			alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
-			t.Cleanup(func() { alloc.AssertSize(t, 0) })
-			s.Feed(t, 1000)
-			c.test(&bench{T: t, subject: s, alloc: alloc, own: mem.New()})
+			s.Within(t, func(t *testing.T) {
+				if s.Reset != nil {
+					s.Reset(t)
+				}
+				alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
+				t.Cleanup(func() { alloc.AssertSize(t, 0) })
+				s.Feed(t, 1000)
+				c.test(&bench{T: t, subject: s, alloc: alloc, own: mem.New()})
+			})
 		})
 	}
 }
