@@ -134,7 +134,7 @@ func spanOf(begin, end string, starts map[string]int64) (records int64, faults [
 		case !ok:
 			faults = append(faults, fmt.Sprintf("partition %s has vanished", place))
 		case now < from[place]:
-			faults = append(faults, fmt.Sprintf("%s goes back from %d to %d", place, from[place], now))
+			faults = append(faults, fmt.Sprintf("the end goes back from %d to %d%s", from[place], now, inPlace(place)))
 		}
 	}
 	for place, now := range to {
@@ -149,4 +149,12 @@ func spanOf(begin, end string, starts map[string]int64) (records int64, faults [
 		}
 	}
 	return records, faults
+}
+
+// inPlace says where in an offset a number stands; nothing if it is the whole offset.
+func inPlace(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " at " + place
 }

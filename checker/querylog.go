@@ -123,6 +123,7 @@ func (q *queryLog) look(ctx context.Context, recorded map[int64]objstore.Info, r
 			return err
 		}
 	}
+	q.was = nil // what is there was compared, and what is gone is forgiven
 	q.judge(recorded, offsets, commits, r)
 	return nil
 }

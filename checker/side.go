@@ -20,6 +20,7 @@ type side struct {
 	books   *books  // nil: rows are not told apart
 	fresh   []int64 // batches read since they were judged
 	was     map[int64]seenFile
+	foreign func(v *Version) bool // nil: any version of another writer may be there
 }
 
 // look reads what has come in the table. query is its query id, "" if that is not known yet: then the first that has committed is taken.
@@ -28,6 +29,7 @@ func (s *side) look(ctx context.Context, query string, r *Report, progress func(
 		if s.format == "" {
 			format, err := detect(ctx, s.store)
 			if errors.Is(err, errNoTable) {
+				s.was = nil
 				return nil
 			}
 			if err != nil {
@@ -72,6 +74,8 @@ func (s *side) next(ctx context.Context, v *Version, before map[string]int64, re
 	if f != nil {
 		l.judgeCounts(v, f, r)
 		s.fresh = append(s.fresh, v.Txns[l.app])
+	} else if len(v.Adds)+len(v.Removes) > 0 && !v.MovesOnly() && s.foreign != nil && !s.foreign(v) {
+		r.broken(Phantom, l.log.at(v.Number), "another writer changes rows: it adds %d files and removes %d (%s)", len(v.Adds), len(v.Removes), v.Operation)
 	}
 	if s.books == nil {
 		return nil

@@ -23,8 +23,11 @@ func readSummary(ctx context.Context, store objstore.Store, format Format, versi
 	var sidecars []string
 	for _, key := range keys {
 		more, err := readSummaryFile(ctx, store, key, s)
+		if err != nil && len(keys) > 1 {
+			err = fmt.Errorf("part %s: %w", key, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, err
 		}
 		sidecars = append(sidecars, more...)
 	}

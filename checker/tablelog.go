@@ -123,6 +123,7 @@ func (t *tableLog) look(ctx context.Context, r *Report, to follower) error {
 	if err := t.goOn(ctx, &l, r, to); err != nil {
 		return err
 	}
+	t.was = nil // what is there was compared, and what is gone is forgiven
 	return t.proveSummary(ctx, &l, r)
 }
 
@@ -130,6 +131,11 @@ func (t *tableLog) look(ctx context.Context, r *Report, to follower) error {
 func (t *tableLog) begin(ctx context.Context, l *listing, r *Report, to follower) error {
 	t.oldest, _ = l.run(l.newestCheckpoint())
 	t.state = newState()
+	for v := range l.commits {
+		if v < t.oldest {
+			r.notice("%s stands below a hole in the log: no reader uses it", t.at(v))
+		}
+	}
 	if t.oldest == 0 {
 		return nil
 	}

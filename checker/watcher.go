@@ -32,7 +32,7 @@ func Watch(in Input) *Watcher {
 
 // restart forgets all but the report.
 func (w *Watcher) restart() {
-	w.main = &side{store: w.in.Table, format: w.in.Format}
+	w.main = &side{store: w.in.Table, format: w.in.Format, foreign: w.in.Foreign}
 	if len(w.in.IDs) > 0 {
 		w.main.columns = w.in.IDs
 	}
