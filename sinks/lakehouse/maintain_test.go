@@ -1,12 +1,15 @@
 package lakehouse
 
 import (
+	"context"
+	"iter"
 	"slices"
 	"testing"
 	"time"
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/sinks"
 	"microbatch/sinks/sinktest"
 	"microbatch/table"
@@ -159,4 +162,31 @@ func TestWhatIsThereIsComparedBeforeAnythingIsClaimed(t *testing.T) {
 	if _, err := table.Open(t.Context(), p.store, table.Options{}); !errcode.Has(err, errcode.TableFormat) {
 		t.Errorf("two logs: %v", err)
 	}
+}
+
+// Two first starts on the same place: one has found no log, then the other makes the table and writes a batch, then the first finds data files. They are the table's.
+func TestATableThatIsMadeBetweenTwoLooksIsNoFolderOfFiles(t *testing.T) {
+	p := newPlace("parquet")
+	s := p.open(t, func(c *Config) {
+		c.Store = &overtaken{Store: p.store, overtake: func() {
+			p.start(t, sinktest.Query("q", 1)).Commit(sinks.Committed, 0, "a", []int64{1})
+		}}
+	})
+	if err := s.Check(t.Context(), sinktest.Schema()); err != nil || s.Table() == nil {
+		t.Errorf("%v; the table: %v", err, s.Table())
+	}
+}
+
+// overtaken is a store in which something happens before the first listing of everything.
+type overtaken struct {
+	objstore.Store
+	overtake func()
+}
+
+func (s *overtaken) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	if f := s.overtake; f != nil && prefix == "" {
+		s.overtake = nil
+		f()
+	}
+	return s.Store.List(ctx, prefix, after)
 }

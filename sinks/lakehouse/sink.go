@@ -93,7 +93,13 @@ func (s *Sink) Check(ctx context.Context, in *arrow.Schema) error {
 	s.mu.Unlock()
 	t, err := s.open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.checkNew(ctx)
+		none := s.checkNew(ctx)
+		if !errcode.Has(none, errcode.TableNoLog) {
+			return none
+		}
+		if t, err = s.open(ctx); errors.Is(err, fs.ErrNotExist) { // else another start has made the table since we looked, and written the file
+			return none
+		}
 	}
 	if err != nil {
 		return err

@@ -244,7 +244,7 @@ func (a *Actor) Ends(codes ...errcode.Code) {
 // Unanswered is the error of an operation whose answer is lost: of a write nobody knows whether it was done, anything else may be asked again.
 func Unanswered(op gate.Op) error {
 	if op.Writes() {
-		return fmt.Errorf("%s: %w", op, objstore.ErrUncertain)
+		return errcode.StoreUncertain.Wrap(objstore.ErrUncertain, op.Key, "%s", op.Kind)
 	}
 	return errcode.StoreUnreachable.New(op.Key, "%s", op)
 }
