@@ -1,0 +1,127 @@
+package translog
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"microbatch/objstore/faultstore"
+	"microbatch/objstore/mem"
+	"microbatch/table/action"
+)
+
+// TestALogIsWholeAtEachPrefixOfItsCleanup cuts a clean-up off before its n-th delete, for every n (C20, T5): the table loads with its files, a writer that
+// has slept on any old version is never told that it has committed what nobody will see (T4, L07), and the next clean-up finishes the work.
+func TestALogIsWholeAtEachPrefixOfItsCleanup(t *testing.T) {
+	for _, format := range []Format{Parquet, Delta} {
+		t.Run(string(format), func(t *testing.T) {
+			for cut := 1; ; cut++ {
+				inner := mem.New()
+				store := faultstore.New(inner)
+				later := time.Duration(0)
+				log := New(store, format, func() time.Time { return time.Now().Add(later) })
+				states := []*State{begin(t, log)}
+				for i := range 12 {
+					state := add(t, log, states[i], i)
+					if i%4 == 3 {
+						var err error
+						if state, err = log.WriteCheckpoint(t.Context(), state); err != nil {
+							t.Fatal(err)
+						}
+					}
+					states = append(states, state)
+				}
+				later = 90 * 24 * time.Hour
+				store.Inject(faultstore.MustParse(fmt.Sprintf("delete#%d fail", cut)))
+				if _, err := log.Cleanup(t.Context(), states[12]); err == nil {
+					if cut < 10 {
+						t.Errorf("only %d files were deleted", cut-1)
+					}
+					return
+				}
+				store.Heal()
+				checkWhole(t, log, cut)
+				for _, old := range states {
+					checkSleeper(t, New(inner.Clone(), format, time.Now), old, cut)
+				}
+				if _, err := log.Cleanup(t.Context(), states[12]); err != nil {
+					t.Fatal(err)
+				}
+				checkWhole(t, log, cut)
+			}
+		})
+	}
+}
+
+func checkWhole(t *testing.T, log *Log, cut int) {
+	t.Helper()
+	files, err := log.Files(t.Context(), Latest)
+	if err != nil {
+		t.Fatalf("cut off before delete %d: %v", cut, err)
+	}
+	if files.State.Version != 12 || len(files.Live) != 12 {
+		t.Fatalf("cut off before delete %d: version %d with %d files", cut, files.State.Version, len(files.Live))
+	}
+	if problems, _, err := log.Verify(t.Context()); err != nil || len(problems) > 0 {
+		t.Fatalf("cut off before delete %d: %v, %v", cut, problems, err)
+	}
+}
+
+// checkSleeper lets a writer go on from an old state: what it commits is in the table, or it is told that it is not.
+func checkSleeper(t *testing.T, log *Log, old *State, cut int) {
+	t.Helper()
+	_, err := log.Commit(t.Context(), old, Change{Actions: []action.Action{{Txn: &action.Txn{AppID: "sleeper", Version: 1}}}})
+	now, loadErr := log.Load(t.Context(), Latest)
+	if loadErr != nil {
+		t.Fatal(loadErr)
+	}
+	if _, visible := now.Txn("sleeper"); visible != (err == nil) {
+		t.Fatalf("cut off before delete %d: a writer that slept since version %d is told %v, and its commit is visible: %v", cut, old.Version, err, visible)
+	}
+}
+
+func add(t *testing.T, log *Log, s *State, i int) *State {
+	t.Helper()
+	s, err := log.Commit(t.Context(), s, Change{Actions: []action.Action{
+		{Add: &action.Add{Path: fmt.Sprint("f", i), PartitionValues: map[string]*string{}, Size: 1, DataChange: true}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestACheckpointKeepsRemovesUntilTheRetentionEnds: they say since when a file is not part of the table, which vacuum goes by.
+func TestACheckpointKeepsRemovesUntilTheRetentionEnds(t *testing.T) {
+	for _, format := range []Format{Parquet, Delta} {
+		for days, want := range map[int]int{1: 1, 6: 1, 8: 0} {
+			later := time.Duration(0)
+			store := mem.New()
+			log := New(store, format, func() time.Time { return time.Now().Add(later) })
+			state := add(t, log, begin(t, log), 0)
+			files, err := log.Files(t.Context(), Latest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remove := files.Sorted()[0].Tombstone(time.Now().UnixMilli(), true)
+			if state, err = log.Commit(t.Context(), state, Change{Actions: []action.Action{{Remove: remove}}}); err != nil {
+				t.Fatal(err)
+			}
+			later = time.Duration(days) * 24 * time.Hour
+			if state, err = log.WriteCheckpoint(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+			for v := range state.Version + 1 { // all that is left is the checkpoint
+				if err := store.Delete(t.Context(), format.CommitKey(v)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if files, err = log.Files(t.Context(), Latest); err != nil {
+				t.Fatal(err)
+			}
+			if len(files.Removed) != want || len(files.Live) != 0 {
+				t.Errorf("%s, after %d days: %d removed files, want %d; %d live ones", format, days, len(files.Removed), want, len(files.Live))
+			}
+		}
+	}
+}
