@@ -3,6 +3,7 @@
 package localfs_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary put one object when a tracer runs it.
+// TestMain lets the test binary do one thing to a store when a tracer runs it: PUT_HOW (put by default) to PUT_KEY.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("PUT_DIR")
 	if dir == "" {
@@ -101,9 +102,25 @@ func TestMain(m *testing.M) {
 	}
 	s, err := localfs.New(dir, localfs.Options{})
 	if err == nil {
-		err = s.PutIfAbsent(context.Background(), "offsets/0", []byte("entry"))
+		err = putting(s, os.Getenv("PUT_HOW"), cmp.Or(os.Getenv("PUT_KEY"), "offsets/0"))
 	}
 	fmt.Println("put:", err)
+}
+
+// putting does what the environment asks for.
+func putting(s *localfs.Store, how, key string) error {
+	ctx, data := context.Background(), []byte("entry")
+	switch how {
+	case "replace":
+		return replace(ctx, s, key, data)
+	case "stream":
+		return stream(ctx, s, key, data)
+	case "delete":
+		return s.Delete(ctx, key)
+	case "sync":
+		return s.Sync(ctx, key)
+	}
+	return putIfAbsent(ctx, s, key, data)
 }
 
 // traced runs the putting child under strace with an injection.
