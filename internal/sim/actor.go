@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/engine"
+	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/world"
+	"microbatch/sinks/foreachbatch"
+	"microbatch/sinks/lakehouse"
+	"microbatch/sources"
+	"microbatch/table"
+	"microbatch/table/maintain"
+	"microbatch/table/translog"
+)
+
+// role is what a process does.
+type role int
+
+// The roles.
+const (
+	driving role = iota
+	maintaining
+)
+
+// actor is a process of the simulation.
+type actor struct {
+	*gate.Process
+	role   role
+	cancel context.CancelFunc
+	ended  chan error
+	begun  atomic.Bool // the driver has started
+	alloc  *counting
+
+	killed  bool
+	failing int // further operations that fail
+	resume  int // stands still until so many batches are done; 0: it runs
+	skew    time.Duration
+}
+
+func (s *simulation) spawn(name string, r role, work func(ctx context.Context, a *actor) error) *actor {
+	s.spawned++
+	a := &actor{
+		Process: gate.NewProcess(fmt.Sprintf("%s%d", name, s.spawned), s.floor), role: r, ended: make(chan error, 1), alloc: &counting{Allocator: memory.NewGoAllocator()},
+	}
+	if s.random.IntN(2) == 0 {
+		a.skew = s.skew
+	}
+	var ctx context.Context
+	ctx, a.cancel = context.WithCancel(context.Background())
+	s.actors = append(s.actors, a)
+	s.note("%s starts", a.Name)
+	go func() { a.ended <- work(ctx, a) }()
+	return a
+}
+
+func (a *actor) now() time.Time { return time.Now().Add(a.skew) }
+
+// drive starts a driver.
+func (s *simulation) drive(once bool) *actor {
+	s.starts++
+	return s.spawn("driver", driving, func(ctx context.Context, a *actor) error { return s.query(a, once).Run(ctx) })
+}
+
+// query is the pipeline as a process runs it.
+func (s *simulation) query(a *actor, once bool) engine.Query {
+	q := engine.Query{
+		Name: "q", Sources: []sources.Source{s.world.Topic.Source(a.Process)}, Transforms: s.transforms(),
+		Rejected:   s.sink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
+		Checkpoint: a.Store(world.Checkpoint, s.world.Store(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
+		Trigger: engine.Trigger{Every: s.Every, Once: once}, Limit: sources.Limit{Rows: s.Limit}, BatchTimeout: s.Timeout, Now: a.now, Alloc: a.alloc,
+	}
+	if once {
+		q.Trigger.Every = 0
+	}
+	q.Listener.Started = func(engine.Started) { a.begun.Store(true) }
+	q.Listener.Progress = func(p engine.Progress) { s.progress(a, p) }
+	if s.Format == "foreachbatch" {
+		q.Sink = s.eachBatch(a)
+		return q
+	}
+	c := lakehouse.Config{AllowReplacedFiles: true, Maintenance: lakehouse.Maintenance{VacuumRetain: 48 * time.Hour}}
+	if s.PartitionBy != "" {
+		c.PartitionBy = []string{s.PartitionBy}
+	}
+	q.Sink = s.sink(a, world.Table, c)
+	return q
+}
+
+func (s *simulation) sink(a *actor, place string, c lakehouse.Config) *lakehouse.Sink {
+	c.Store, c.Format, c.Parallel, c.Now, c.Alloc = a.Store(place, s.world.Store(place)), s.tableFormat(), 1, a.now, a.alloc
+	sink, err := lakehouse.New(c)
+	if err != nil {
+		panic(err) // a mistake of the simulation
+	}
+	return sink
+}
+
+func (o options) tableFormat() string {
+	if o.Format == "foreachbatch" {
+		return "parquet"
+	}
+	return o.Format
+}
+
+// eachBatch is a sink that hands each batch to the simulation.
+func (s *simulation) eachBatch(a *actor) *foreachbatch.Sink {
+	sink, err := foreachbatch.New(foreachbatch.Config{Alloc: a.alloc, Func: func(ctx context.Context, b foreachbatch.Batch) error {
+		rows, err := rowsOf(b)
+		if err != nil {
+			return err
+		}
+		return a.Do(ctx, "user", "call", b.ID.String(), func() error { return s.called(int64(b.ID), b.Digest.String(), rows) })
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return sink
+}
+
+func rowsOf(b foreachbatch.Batch) (out []string, err error) {
+	reader, err := b.Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Release()
+	for reader.Next() {
+		record := reader.RecordBatch()
+		for n := range int(record.NumRows()) {
+			r := row{}
+			for i, f := range record.Schema().Fields() {
+				switch c := record.Column(i).(type) {
+				case *array.String:
+					r[f.Name] = c.Value(n)
+				default:
+					r[f.Name] = c.ValueStr(n)
+				}
+			}
+			out = append(out, r.String())
+		}
+	}
+	return out, reader.Err()
+}
+
+// What a maintenance process does.
+const (
+	checkpointing = iota
+	optimizing
+	vacuuming
+	cleaning
+	upkeeps
+)
+
+// keepUp starts a process that does maintenance.
+func (s *simulation) keepUp(what int) {
+	s.spawn("upkeep", maintaining, func(ctx context.Context, a *actor) error {
+		t, err := table.Open(ctx, a.Store(world.Table, s.world.Store(world.Table)), table.Options{Now: a.now})
+		if err != nil {
+			return err
+		}
+		switch what {
+		case checkpointing:
+			_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
+		case optimizing:
+			_, err = t.Optimize(ctx, maintain.OptimizeOptions{Alloc: a.alloc, Force: true})
+		case vacuuming:
+			_, err = t.Vacuum(ctx, maintain.VacuumOptions{Retain: new(translog.MinRetention)})
+		case cleaning:
+			_, err = t.CleanLog(ctx)
+		}
+		return err
+	})
+}
+
+// counting counts what is not freed.
+type counting struct {
+	memory.Allocator
+	bytes atomic.Int64
+}
+
+func (c *counting) Allocate(n int) []byte {
+	c.bytes.Add(int64(n))
+	return c.Allocator.Allocate(n)
+}
+
+func (c *counting) Reallocate(n int, b []byte) []byte {
+	c.bytes.Add(int64(n - len(b)))
+	return c.Allocator.Reallocate(n, b)
+}
+
+func (c *counting) Free(b []byte) {
+	c.bytes.Add(-int64(len(b)))
+	c.Allocator.Free(b)
+}

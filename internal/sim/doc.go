@@ -1,0 +1,2 @@
+// Package sim simulates whole systems: a query, its checkpoint and its table, and everything that can happen to them.
+package sim

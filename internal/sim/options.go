@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"microbatch/internal/sim/world"
+)
+
+// options are all that a run depends on. Those of a seed are derived from it, so a run is repeated by its seed; a shrunk run by its options.
+type options struct {
+	Seed        uint64
+	Medium      world.Medium
+	Format      string // of the table: parquet or delta; or foreachbatch
+	Partitions  int    // at the start
+	Growing     bool   // partitions come while it runs
+	Batches     int    // the safety phase ends when so many are visible
+	Limit       int64  // rows of a batch
+	Every       time.Duration
+	Once        bool  // drivers end when they have caught up, and are started again
+	BadEvery    int64 // of so many rows one does not decode; 0: none
+	Filter      int   // index of filters
+	Select      int   // index of selects
+	PartitionBy string
+	Timeout     time.Duration // of a batch
+	Faults      []fault
+}
+
+// String is the options one a line.
+func (o options) String() string {
+	var b strings.Builder
+	v := reflect.ValueOf(o)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; name != "Faults" {
+			fmt.Fprintf(&b, "  %-12s %v\n", name, v.Field(i).Interface())
+		}
+	}
+	for _, f := range o.Faults {
+		fmt.Fprintf(&b, "  fault        %s\n", f)
+	}
+	return b.String()
+}
+
+// derive is the options of a seed.
+func derive(seed uint64) options {
+	r := rand.New(rand.NewPCG(seed, 1))
+	o := options{
+		Seed: seed, Medium: world.Medium(r.IntN(2)), Format: pick(r, "parquet", "parquet", "delta", "delta", "foreachbatch"),
+		Partitions: 1 + r.IntN(4), Growing: r.IntN(3) == 0, Limit: 1 + r.Int64N(30), Once: r.IntN(4) == 0,
+		Filter: r.IntN(len(filters)), Select: r.IntN(len(selects)), BadEvery: pick[int64](r, 0, 0, 3, 7, 50), PartitionBy: pick(r, "", "", "key", "part"),
+	}
+	switch n := r.IntN(100); {
+	case n < 6: // long enough for a purge while somebody sleeps
+		o.Batches, o.Limit = 215+r.IntN(150), 1+r.Int64N(3)
+	case n < 30:
+		o.Batches = 30 + r.IntN(50)
+	default:
+		o.Batches = 8 + r.IntN(25)
+	}
+	if !o.Once && r.IntN(4) == 0 {
+		o.Every = pick(r, time.Second, 7*time.Second, time.Minute)
+	}
+	if r.IntN(4) == 0 {
+		o.Timeout = pick(r, 30*time.Second, 10*time.Minute)
+	}
+	o.Faults = deriveFaults(r, o)
+	return o
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+
+	"microbatch/internal/sim/world"
+	"microbatch/transforms"
+	"microbatch/transforms/project"
+)
+
+// filters are conditions, and what they mean.
+var filters = []struct {
+	text string
+	keep func(part int, seq int64, key string) bool
+}{
+	{"", func(int, int64, string) bool { return true }},
+	{"part <> 0 OR seq >= 3", func(part int, seq int64, _ string) bool { return part != 0 || seq >= 3 }},
+	{"key <> 'k1'", func(_ int, _ int64, key string) bool { return key != "k1" }},
+	{"NOT (key IN ('k0', 'k2'))", func(_ int, _ int64, key string) bool { return key != "k0" && key != "k2" }},
+	{"seq < 5", func(_ int, seq int64, _ string) bool { return seq < 5 }},
+}
+
+// selects are lists of columns, and the columns of a row that come out.
+var selects = []struct {
+	items []string
+	row   func(row) row
+}{
+	{nil, func(r row) row { return r }},
+	{[]string{"id", "part", "key"}, func(r row) row { return row{"id": r["id"], "part": r["part"], "key": r["key"]} }},
+	{[]string{"*", "CAST(seq AS STRING) AS text"}, func(r row) row {
+		return row{"id": r["id"], "part": r["part"], "key": r["key"], "seq": r["seq"], "text": r["seq"]}
+	}},
+}
+
+// row is a row's columns in text, without those that are null.
+type row map[string]string
+
+// String is the row in one text, by which rows are compared.
+func (r row) String() string {
+	var out string
+	for _, name := range []string{"id", "part", "seq", "key", "text", "more"} {
+		if v, ok := r[name]; ok {
+			out += name + "=" + v + " "
+		}
+	}
+	return out
+}
+
+// transforms are the pipeline's steps.
+func (o options) transforms() (out []transforms.Operator) {
+	if f := filters[o.Filter]; f.text != "" {
+		out = append(out, project.NewFilter(f.text))
+	}
+	if s := selects[o.Select]; s.items != nil {
+		out = append(out, project.NewSelect(s.items))
+	}
+	return out
+}
+
+func (o options) bad(part int, seq int64) bool {
+	return o.BadEvery > 0 && (seq*7+int64(part))%o.BadEvery == 1
+}
+
+// fate is what becomes of the row at an offset: its text in the table, or "" if it is filtered; or that it is rejected.
+func (o options) fate(part int, seq int64) (text string, rejected bool) {
+	if o.bad(part, seq) {
+		return "", true
+	}
+	key := "k" + strconv.FormatInt(seq%4, 10)
+	if !filters[o.Filter].keep(part, seq, key) {
+		return "", false
+	}
+	r := row{"id": world.RowID(part, seq), "part": strconv.Itoa(part), "seq": strconv.FormatInt(seq, 10), "key": key}
+	return selects[o.Select].row(r).String(), false
+}
+
+// expectation is what a range of offsets makes.
+type expectation struct {
+	read, filtered int64
+	rows           map[string]bool
+	rejected       map[string]bool
+}
+
+// expect is the model: rows of the ranges from begin to end.
+func (o options) expect(begin, end []int64) (expectation, error) {
+	e := expectation{rows: map[string]bool{}, rejected: map[string]bool{}}
+	for part := range end {
+		at := int64(0)
+		if part < len(begin) {
+			at = begin[part]
+		}
+		if at > end[part] {
+			return e, fmt.Errorf("partition %d goes back from %d to %d", part, at, end[part])
+		}
+		for ; at < end[part]; at++ {
+			e.read++
+			switch text, rejected := o.fate(part, at); {
+			case rejected:
+				e.rejected[world.RowID(part, at)] = true
+			case text == "":
+				e.filtered++
+			default:
+				e.rows[text] = true
+			}
+		}
+	}
+	return e, nil
+}

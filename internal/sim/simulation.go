@@ -1,0 +1,548 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"microbatch/engine"
+	"microbatch/internal/errcode"
+	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/world"
+	"microbatch/objstore"
+)
+
+// simulation is one run. It is used by the scheduler's goroutine, but for what the processes report.
+type simulation struct {
+	options
+	world  *world.World
+	floor  *gate.Floor
+	random *rand.Rand // the scheduler's
+	skew   time.Duration
+
+	actors    []*actor
+	spawned   int
+	starts    int
+	restartAt time.Time
+	healing   bool
+	steps     int
+
+	due    []fault // not yet fired, those that wait for nothing but their operation first
+	held   map[*gate.Waiting]time.Time
+	lates  []*lateOp
+	onLost func() // what happens when a disk has stopped in the middle of an operation
+
+	main, rejected *witness
+	ends           map[int64][]int64 // of each batch, as the checkpoint or the table says
+	acked          map[string]string // what was put if absent and answered, by place and key
+	calls          map[int64]call    // of foreachbatch
+	disturbed      bool              // errors of stores may end a driver
+	rivals         bool              // more than one driver may be at work
+
+	mu        sync.Mutex
+	violation error
+
+	trace []string // the last lines
+	hash  uint64
+	stats stats
+}
+
+// lateOp is an operation whose caller was told that its outcome is unknown, and that is done later.
+type lateOp struct {
+	gate.Call
+	at int // step
+}
+
+// call is a batch as the user's function got it.
+type call struct {
+	digest string
+	rows   string
+}
+
+// outcome is what a run has come to.
+type outcome struct {
+	violation error
+	trace     []string
+	hash      uint64
+	stats     stats
+}
+
+// simulate does a run. It must be called in a bubble of testing/synctest with the global randomness set to the seed.
+func simulate(o options) outcome {
+	s := &simulation{
+		options: o, world: world.New(o.Medium, o.Partitions), floor: &gate.Floor{}, random: rand.New(rand.NewPCG(o.Seed, 2)),
+		due: slices.Clone(o.Faults), held: map[*gate.Waiting]time.Time{}, ends: map[int64][]int64{}, acked: map[string]string{}, calls: map[int64]call{},
+		hash: fnv.New64a().Sum64(),
+	}
+	s.stats.init()
+	s.world.Format = o.tableFormat()
+	s.world.Topic.Bad = o.bad
+	s.main = newWitness(world.Table, s.world.Format, func() objstore.Store { return s.world.Store(world.Table) })
+	s.rejected = newWitness(world.Rejected, s.world.Format, func() objstore.Store { return s.world.Store(world.Rejected) })
+	began := time.Now()
+	err := s.run()
+	s.end()
+	if err == nil {
+		err = s.failure()
+	}
+	s.stats.simulated = time.Since(began)
+	s.stats.batches, s.stats.versions, s.stats.operations = s.batches(), int(s.main.next+s.rejected.next), s.steps
+	return outcome{err, s.trace, s.hash, s.stats}
+}
+
+func (s *simulation) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.violation
+}
+
+// violate notes the first violation.
+func (s *simulation) violate(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.violation == nil {
+		s.violation = fmt.Errorf(format, args...)
+	}
+}
+
+// traceLines is how many lines of a trace are kept.
+const traceLines = 150
+
+func (s *simulation) note(format string, args ...any) {
+	line := fmt.Sprintf("%6d %s ", s.steps, time.Since(epoch).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	for i := range len(line) { // FNV-1a
+		s.hash = (s.hash ^ uint64(line[i])) * 1099511628211
+	}
+	if len(s.trace) >= 2*traceLines {
+		s.trace = append([]string{}, s.trace[traceLines:]...)
+	}
+	s.trace = append(s.trace, line)
+}
+
+// epoch is when a bubble's clock begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// run is the safety phase, then heal, then the liveness phase.
+func (s *simulation) run() error {
+	s.feed()
+	limit := 4000 + 200*s.Batches
+	for !s.satisfied() {
+		if err := s.step(); err != nil {
+			return err
+		}
+		if s.steps > limit {
+			return fmt.Errorf("%d of %d batches after %d operations", s.batches(), s.Batches, s.steps)
+		}
+	}
+	if err := s.heal(); err != nil {
+		return err
+	}
+	return s.verdict()
+}
+
+// satisfied: all batches are there, and all faults have happened that were going to.
+func (s *simulation) satisfied() bool {
+	return s.batches() >= s.Batches && (len(s.due) == 0 || s.batches() > s.Batches+8)
+}
+
+// batches is how many are visible.
+func (s *simulation) batches() int {
+	if s.Format == "foreachbatch" {
+		return len(s.calls)
+	}
+	return int(s.main.batch) + 1
+}
+
+// step lets one operation go, or time pass.
+func (s *simulation) step() error {
+	synctest.Wait()
+	if err := s.look(); err != nil {
+		return err
+	}
+	s.restart()
+	synctest.Wait()
+	if s.random.IntN(40) == 0 {
+		s.feed()
+	}
+	s.land(false)
+	w := s.choose()
+	if w == nil {
+		s.idle()
+		return nil
+	}
+	s.pass(w)
+	return nil
+}
+
+// look sees what has become of the last operation.
+func (s *simulation) look() error {
+	if err := s.failure(); err != nil {
+		return err
+	}
+	if s.powerFailed() {
+		return nil
+	}
+	for _, a := range slices.Clone(s.actors) {
+		select {
+		case err := <-a.ended:
+			s.bury(a, err)
+		default:
+		}
+	}
+	return errors.Join(s.failure(), s.check())
+}
+
+// bury takes a process that has ended out of the world.
+func (s *simulation) bury(a *actor, err error) {
+	s.actors = slices.DeleteFunc(s.actors, func(b *actor) bool { return a == b })
+	a.cancel()
+	s.note("%s ends: %v", a.Name, err)
+	if n := a.alloc.bytes.Load(); n != 0 {
+		s.violate("%s leaves %d bytes of Arrow memory: %v", a.Name, n, err)
+	}
+	asked := a.role == maintaining && errors.Is(err, context.Canceled)
+	if !a.killed && err != nil && !asked {
+		s.judgeEnd(a, err)
+	}
+	if a.role == driving {
+		s.restartAt = time.Now().Add(time.Duration(s.random.IntN(3000)) * time.Millisecond)
+	}
+}
+
+// judgeEnd decides whether an error may end a process.
+func (s *simulation) judgeEnd(a *actor, err error) {
+	e, ok := errors.AsType[*errcode.Error](err)
+	if !ok {
+		s.violate("%s ends with an error without a code: %v", a.Name, err)
+		return
+	}
+	s.stats.ends[e.Code.ID]++
+	allowed := false
+	switch e.Code.ID {
+	case errcode.DriverFenced.ID, errcode.TableFenced.ID, errcode.TableHole.ID, errcode.CheckpointUnstable.ID:
+		allowed = s.rivals
+		s.stats.fenced++
+	case errcode.CheckpointLocked.ID:
+		allowed = s.Medium == world.Disk && s.rivals
+	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID:
+		allowed = s.disturbed
+	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
+		allowed = s.disturbed && s.Medium == world.Disk
+	case errcode.TableConflict.ID, errcode.TableVersion.ID:
+		allowed = a.role != driving
+	}
+	if !allowed {
+		s.violate("%s ends with %v", a.Name, err)
+	}
+}
+
+// alive are the drivers that run; with paused, those that stand still too.
+func (s *simulation) alive(paused bool) (out []*actor) {
+	for _, a := range s.actors {
+		if a.role == driving && !a.killed && (paused || a.resume == 0) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// restart starts a driver where none is left.
+func (s *simulation) restart() {
+	if s.healing || len(s.alive(false)) > 0 || time.Now().Before(s.restartAt) {
+		return
+	}
+	s.drive(s.Once)
+}
+
+// feed lets rows arrive.
+func (s *simulation) feed() {
+	if s.healing {
+		return
+	}
+	t := s.world.Topic
+	if s.Growing && len(t.Ends) < 7 && s.random.IntN(6) == 0 {
+		t.Ends = append(t.Ends, 0)
+		s.note("partition %d comes", len(t.Ends)-1)
+	}
+	n := 1 + s.random.Int64N(3*s.Limit)
+	s.produce(s.random.IntN(len(t.Ends)), n)
+}
+
+func (s *simulation) produce(partition int, n int64) {
+	s.world.Topic.Produce(partition, n)
+	s.note("%d rows for partition %d", n, partition)
+}
+
+// choose takes an operation that may go on.
+func (s *simulation) choose() *gate.Waiting {
+	var free []*gate.Waiting
+	stopped := map[string]bool{}
+	for _, a := range s.actors {
+		if a.resume > 0 && s.batches() >= a.resume {
+			a.resume = 0
+			s.note("%s goes on", a.Name)
+			s.stats.woken++
+		}
+		stopped[a.Name] = a.resume > 0
+	}
+	for _, w := range s.floor.Waiting() {
+		if until, ok := s.held[w]; !stopped[w.Process] && (!ok || !time.Now().Before(until)) {
+			free = append(free, w)
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	return free[s.random.IntN(len(free))]
+}
+
+// idle lets time pass until something happens.
+func (s *simulation) idle() {
+	if s.random.IntN(3) == 0 {
+		s.feed()
+	}
+	if len(s.alive(false)) == 0 && !s.healing && s.restartAt.After(time.Now()) {
+		time.Sleep(time.Until(s.restartAt))
+		return
+	}
+	before := s.ending()
+	for pause := 10 * time.Millisecond; pause < 60*24*time.Hour; pause *= 2 {
+		nap := pause
+		for _, until := range s.held {
+			nap = min(nap, max(time.Until(until), 0))
+		}
+		time.Sleep(nap)
+		synctest.Wait()
+		if w := s.choose(); w != nil || before != s.ending() {
+			return
+		}
+	}
+	s.violate("nothing happens any more")
+}
+
+// ending is how many processes have not ended.
+func (s *simulation) ending() (n int) {
+	for _, a := range s.actors {
+		if len(a.ended) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// actorOf is the process of an operation.
+func (s *simulation) actorOf(w *gate.Waiting) *actor {
+	for _, a := range s.actors {
+		if a.Name == w.Process {
+			return a
+		}
+	}
+	panic("sim: an operation of nobody: " + w.String())
+}
+
+// pass lets an operation go, as the faults will have it.
+func (s *simulation) pass(w *gate.Waiting) {
+	s.steps++
+	a := s.actorOf(w)
+	if a.failing > 0 {
+		a.failing--
+		s.let(w, gate.Verdict{Fate: gate.Fail, Err: unreachable(w.Op)})
+		return
+	}
+	if _, held := s.held[w]; held {
+		delete(s.held, w)
+		s.let(w, gate.Verdict{})
+		return
+	}
+	at := phaseOf(a, w.Op)
+	for i := range s.due {
+		f := &s.due[i]
+		if f.After > s.batches() {
+			break
+		}
+		if f.Phase != at || !fits(*f, w.Op) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			break
+		}
+		now := *f
+		s.due = slices.Delete(s.due, i, i+1)
+		s.strike(a, w, now)
+		return
+	}
+	s.let(w, gate.Verdict{})
+}
+
+func (s *simulation) let(w *gate.Waiting, v gate.Verdict) {
+	if v.Fate == gate.Pass {
+		s.note("%s", w)
+		v.Done = func(err error) { s.done(w.Call, err) }
+	} else {
+		s.note("%s: %s", w, v.Fate)
+	}
+	w.Let(v)
+}
+
+// done remembers what a store has promised.
+func (s *simulation) done(c gate.Call, err error) {
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch name := c.Place + "/" + c.Key; c.Kind {
+	case "putifabsent":
+		s.acked[name] = string(c.Data)
+	case "delete":
+		delete(s.acked, name)
+	}
+}
+
+// land does what was to be done late.
+func (s *simulation) land(all bool) {
+	for i := 0; i < len(s.lates); i++ {
+		if l := s.lates[i]; all || l.at <= s.steps {
+			err := l.Apply()
+			s.note("late: %s: %v", l, err)
+			s.lates = slices.Delete(s.lates, i, i+1)
+			i--
+		}
+	}
+}
+
+// heal ends all faults: what stands still goes on and all processes end; then one driver has to finish everything.
+func (s *simulation) heal() error {
+	s.note("heal")
+	s.healing, s.due = true, nil
+	clear(s.held)
+	for _, a := range s.actors {
+		a.resume, a.failing = 0, 0
+	}
+	s.disk(nil)
+	if err := s.until(s.random.IntN(60), func() bool { return false }); err != nil {
+		return err
+	}
+	for _, a := range s.actors {
+		a.cancel()
+	}
+	if err := s.until(3000, func() bool { return len(s.actors) == 0 }); err != nil {
+		return err
+	}
+	if len(s.actors) > 0 {
+		return fmt.Errorf("%s does not end", s.actors[0].Name)
+	}
+	for p := range s.world.Topic.Ends {
+		s.produce(p, 1) // the marker
+	}
+	for tries := len(s.lates) + 1; ; tries-- {
+		began := time.Now()
+		a := s.drive(true)
+		if err := s.until(1000+400*int(s.backlog()), func() bool { return len(s.actors) == 0 }); err != nil {
+			return err
+		}
+		if len(s.actors) > 0 {
+			return fmt.Errorf("%s does not catch up", a.Name)
+		}
+		if took := time.Since(began); took > time.Hour {
+			return fmt.Errorf("%s takes %s", a.Name, took)
+		}
+		if s.backlog() == 0 {
+			break
+		}
+		if tries == 0 {
+			return fmt.Errorf("the last driver has ended and %d rows are not there", s.backlog())
+		}
+	}
+	s.land(true)
+	return s.look()
+}
+
+// until goes on for some steps, or until something holds.
+func (s *simulation) until(steps int, holds func() bool) error {
+	for range steps {
+		synctest.Wait()
+		if err := s.look(); err != nil {
+			return err
+		}
+		if holds() {
+			return nil
+		}
+		s.land(false)
+		if w := s.choose(); w != nil {
+			s.pass(w)
+		} else if len(s.actors) > 0 {
+			s.idle()
+		}
+	}
+	synctest.Wait()
+	return s.look()
+}
+
+// backlog is how many rows no batch covers.
+func (s *simulation) backlog() (n int64) {
+	last := s.ends[int64(s.batches())-1]
+	for p, end := range s.world.Topic.Ends {
+		n += end
+		if p < len(last) {
+			n -= last[p]
+		}
+	}
+	return n
+}
+
+// end ends all processes, so that nothing is left in the bubble.
+func (s *simulation) end() {
+	for _, a := range s.actors {
+		a.killed = true
+		a.Kill()
+		a.cancel()
+	}
+	for range 100 {
+		synctest.Wait()
+		if s.ending() == 0 {
+			break
+		}
+		time.Sleep(time.Minute)
+	}
+	for _, a := range s.actors {
+		select {
+		case err := <-a.ended:
+			s.bury(a, err)
+		default:
+			s.violate("%s does not end after it was killed", a.Name)
+		}
+	}
+}
+
+// progress checks a report.
+func (s *simulation) progress(a *actor, p engine.Progress) {
+	if p.InputRows != p.Decoded+p.Rejected || p.Decoded != p.Sink.Rows+p.Filtered {
+		if p.Attempts > 0 { // a batch that was visible already has no counts
+			s.violate("%s: batch %d does not add up: %d read, %d decoded, %d rejected, %d filtered, %d out", a.Name, p.Batch, p.InputRows, p.Decoded, p.Rejected, p.Filtered, p.Sink.Rows)
+		}
+	}
+}
+
+// unreachable is what a service that is away answers.
+func unreachable(op gate.Op) error {
+	if op.Place == "topic" {
+		return errcode.KafkaUnreachable.New(op.Key, "%s", op.Kind)
+	}
+	return errcode.StoreUnreachable.New(op.Place+"/"+op.Key, "%s", op.Kind)
+}
+
+// unknown is what is answered when an answer is lost: of a request that may be repeated, the last error.
+func unknown(op gate.Op) error {
+	if op.Kind == "putifabsent" || op.Kind == "commit" {
+		return errcode.StoreUncertain.Wrap(objstore.ErrUncertain, op.Place+"/"+op.Key, "%s", op.Kind)
+	}
+	return unreachable(op)
+}
