@@ -1,0 +1,45 @@
+package checkpointlog
+
+import (
+	"testing"
+
+	"microbatch/ident"
+	"microbatch/objstore/faultstore"
+	"microbatch/objstore/mem"
+)
+
+// TestOfDriversThatClaimAtOnceEachHasAnEpochOfItsOwn: between the look for the newest epoch and the put another driver claims it, twice.
+func TestOfDriversThatClaimAtOnceEachHasAnEpochOfItsOwn(t *testing.T) {
+	inner := mem.New()
+	store := faultstore.New(inner)
+	claim := func(c *Checkpoint) ident.EntryID {
+		id, err := c.Claim(t.Context(), 0, ident.NewRunID(), Epoch{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	var rivals []ident.EntryID
+	store.Inject(
+		rival("putifabsent:_engine/epoch/#1 slow", func() { rivals = append(rivals, claim(NewCheckpoint(inner))) }),
+		rival("putifabsent:_engine/epoch/#2 slow", func() { rivals = append(rivals, claim(NewCheckpoint(inner))) }),
+	)
+	ours := claim(NewCheckpoint(store))
+	if len(rivals) != 2 || rivals[0].Epoch != 1 || rivals[1].Epoch != 2 || ours.Epoch != 3 {
+		t.Errorf("the rivals have %v, we have %v", rivals, ours)
+	}
+	for _, id := range append(rivals, ours) {
+		if e, err := NewCheckpoint(inner).ReadEpoch(t.Context(), id.Epoch); err != nil || e.Entry != id.String() {
+			t.Errorf("epoch %d belongs to %s, %v; want %s", id.Epoch, e.Entry, err, id)
+		}
+	}
+}
+
+// rival is a fault that lets somebody else go first.
+func rival(rule string, first func()) faultstore.Rule {
+	released := make(chan struct{})
+	close(released)
+	r := faultstore.MustParse(rule)
+	r.Release, r.Hook = released, func(faultstore.Call) { first() }
+	return r
+}
