@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,41 @@ func newTable(t *testing.T, store objstore.Store, ddl string) *table.Table {
 		t.Fatal(err)
 	}
 	return tbl
+}
+
+// unlisted is a store whose first list fails.
+type unlisted struct {
+	objstore.Store
+	failed bool
+}
+
+func (s *unlisted) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	if s.failed {
+		return s.Store.List(ctx, prefix, after)
+	}
+	s.failed = true
+	return func(yield func(objstore.Info, error) bool) {
+		yield(objstore.Info{}, errcode.StoreBusy.New(prefix, "503"))
+	}
+}
+
+// A table is not created where it cannot be seen whether there is one, and the error is that of the store, which says whether to try again.
+func TestCreateSaysWhyItCannotLook(t *testing.T) {
+	s, err := schema.ParseDDL("id INT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &unlisted{Store: mem.New()}
+	create := func() error {
+		_, err := table.Create(t.Context(), store, table.Options{}, table.Definition{Schema: s})
+		return err
+	}
+	if err := create(); !errcode.Has(err, errcode.StoreBusy) {
+		t.Errorf("%v, want code %s", err, errcode.StoreBusy.ID)
+	}
+	if err := create(); err != nil {
+		t.Errorf("the second try: %v", err)
+	}
 }
 
 // TestFilesThatCannotBeTrusted reads tables whose log names what it must not, or what is not there.

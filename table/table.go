@@ -66,8 +66,10 @@ func Create(ctx context.Context, store objstore.Store, o Options, d Definition) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := translog.Detect(ctx, store); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := translog.Detect(ctx, store); err == nil {
 		return Open(ctx, store, o) // version 0 may have been cleaned up: its slot must not be tried
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	log := translog.New(store, o.Format, clock(o.Now))
 	metadata.ID, metadata.Created = uuid.NewString(), log.Now().UnixMilli()
