@@ -197,6 +197,21 @@ func wantNoTemporaries(t *testing.T, disk localfs.FS, dir string) {
 	}
 }
 
+// A folder that cannot be opened for its fsync, for want of descriptors, is a failed fsync, but no disk is to blame.
+func TestNoDescriptorForAnFsyncIsNamed(t *testing.T) {
+	disk := crashfs.New()
+	disk.Fault(func(op, _ string) error {
+		if op == "syncdir" {
+			return syscall.EMFILE
+		}
+		return nil
+	})
+	err := localfs.NewOn(disk, localfs.Options{}).PutIfAbsent(t.Context(), "offsets/0", nil)
+	if !errcode.Has(err, errcode.StoreOpenFiles) || !errors.Is(err, objstore.ErrFsync) {
+		t.Errorf("%v, want code %s and ErrFsync", err, errcode.StoreOpenFiles.ID)
+	}
+}
+
 // (L3): one fsync fails, of a file or a folder. The call says ErrFsync, and nobody asks the disk again.
 func TestFailedFsyncIsNeverTriedAgain(t *testing.T) {
 	for _, op := range []string{"sync", "syncdir"} {

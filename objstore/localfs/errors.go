@@ -55,6 +55,8 @@ func codeOf(err error) (errcode.Code, bool) {
 		return errcode.StoreLocked, true
 	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG): // EFBIG: the limit of the shell or the unit file (ulimit -f)
 		return errcode.StoreFull, true
+	case is(syscall.EMFILE, syscall.ENFILE): // also of a folder that could not be opened for its fsync
+		return errcode.StoreOpenFiles, true
 	case is(objstore.ErrFsync):
 		return errcode.StoreFsync, true
 	case is(fs.ErrExist, fs.ErrNotExist):
@@ -65,8 +67,6 @@ func codeOf(err error) (errcode.Code, bool) {
 		return errcode.StoreNoLinks, true
 	case is(fs.ErrPermission):
 		return errcode.StoreNoPermission, true
-	case is(syscall.EMFILE, syscall.ENFILE):
-		return errcode.StoreOpenFiles, true
 	case is(syscall.EIO, syscall.ESTALE):
 		return errcode.StoreDiskError, true
 	case strings.Contains(err.Error(), "path escapes from parent"): // package os has no name for it
