@@ -387,7 +387,7 @@ func TestCompactionWhileItIsReadLeavesNoRowOut(t *testing.T) {
 }
 
 func TestInterleavedTransactionsOfManyProducers(t *testing.T) {
-	bubble(t, kafkamodel.Config{}, func(k *kit) {
+	bubble(t, kafkamodel.Config{AbortedBackwards: true}, func(k *kit) {
 		k.Create("orders", 1)
 		chance := rand.New(rand.NewPCG(1, 2))
 		open := map[int64]*kafkamodel.Txn{}

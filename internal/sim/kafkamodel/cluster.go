@@ -13,6 +13,8 @@ type Config struct {
 	Brokers int           // 0 is 1; their ids are 1, 2, ...
 	Latency time.Duration // of each request, which takes up to twice as long (M4); 0 is none
 	Gzip    bool          // batches of records are compressed
+
+	AbortedBackwards bool // brokers list aborted transactions in no order that a client could rely on
 }
 
 // Cluster is brokers, and topics on them. All methods may be called at any time, from any goroutine.

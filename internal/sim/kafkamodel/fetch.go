@@ -2,6 +2,7 @@ package kafkamodel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -45,6 +46,9 @@ func (c *Cluster) fetch(broker int32, req *kmsg.FetchRequest) (resp *kmsg.FetchR
 			} else {
 				first := room == int(req.MaxBytes) // an answer has at least one batch, if there is one, whatever the limits
 				p.log.fill(&rp, asked.FetchOffset, min(room, int(asked.PartitionMaxBytes)), req.IsolationLevel == 1, first)
+				if c.config.AbortedBackwards {
+					slices.Reverse(rp.AbortedTransactions)
+				}
 			}
 			room -= len(rp.RecordBatches)
 			idle = idle && rp.ErrorCode == 0 && len(rp.RecordBatches) == 0
@@ -98,6 +102,9 @@ func (l *log) fill(rp *kmsg.FetchResponseTopicPartition, from int64, most int, c
 
 func (l *log) abortedIn(from, to int64) []kmsg.FetchResponseTopicPartitionAbortedTransaction {
 	list := []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+	if from == to {
+		return list
+	}
 	for _, t := range l.aborted(from, to) {
 		a := kmsg.NewFetchResponseTopicPartitionAbortedTransaction()
 		a.ProducerID, a.FirstOffset = t.producer, t.first
