@@ -13,12 +13,11 @@ import (
 
 	"microbatch/arrowparquet"
 	"microbatch/arrowparquet/parquettest"
-	"microbatch/schema"
 )
 
 // readAll reads whatever can be read of a file. It fails the test by a panic only.
 func readAll(data []byte, alloc memory.Allocator) (rows int64, err error) {
-	f, err := arrowparquet.Open(bytes.NewReader(data), int64(len(data)), arrowparquet.Limits{PageBytes: 1 << 20})
+	f, err := arrowparquet.Open(bytes.NewReader(data), int64(len(data)), arrowparquet.Limits{PageBytes: 1 << 20, OpenBytes: 16 << 20})
 	if err != nil {
 		return 0, err
 	}
@@ -28,6 +27,9 @@ func readAll(data []byte, alloc memory.Allocator) (rows int64, err error) {
 		}
 		rows += rec.NumRows()
 		rec.Release()
+		if rows > 1<<20 { // runs may say so of any number of rows, one record after the other
+			return rows, nil
+		}
 	}
 	return rows, nil
 }
@@ -102,31 +104,4 @@ func TestFileThatIsNotParquetIsAnError(t *testing.T) {
 			t.Errorf("%q was read", data)
 		}
 	}
-}
-
-func FuzzOpen(f *testing.F) {
-	for i, o := range []arrowparquet.Options{{}, {Encoding: arrowparquet.Plain, Compression: "none"}} {
-		var buf bytes.Buffer
-		s, err := schema.ParseDDL("i BIGINT, s STRING, l ARRAY<STRUCT<d: DECIMAL(20,2)>>") // small: the fuzzer shortens what it keeps
-		if err != nil {
-			f.Fatal(err)
-		}
-		rec := parquettest.Record(memory.DefaultAllocator, s, 5, 0.2, rand.New(rand.NewPCG(5, uint64(i))))
-		w, err := arrowparquet.NewWriter(&buf, s, o)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if err := w.Write(rec); err != nil {
-			f.Fatal(err)
-		}
-		if _, err := w.Close(); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(buf.Bytes())
-	}
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		if _, err := readAll(data, memory.DefaultAllocator); err != nil && err.Error() == "" {
-			panic("an error without words")
-		}
-	})
 }

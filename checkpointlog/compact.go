@@ -66,12 +66,18 @@ func intervalOf(compacts []int64, wish int64) int64 {
 	if len(compacts) > 1 {
 		return newest - compacts[len(compacts)-2]
 	}
-	for d := wish; d <= newest; d++ {
-		if (newest+1)%d == 0 {
-			return d
+	best := newest + 1
+	for d := int64(1); d*d <= newest+1 && d <= 1<<20; d++ { // a name of nineteen digits must not cost hours
+		if (newest+1)%d != 0 {
+			continue
+		}
+		for _, divisor := range []int64{d, (newest + 1) / d} {
+			if divisor >= wish && divisor < best {
+				best = divisor
+			}
 		}
 	}
-	return newest + 1
+	return best
 }
 
 // Last is the newest id, -1 if the log is empty.

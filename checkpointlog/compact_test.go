@@ -109,3 +109,12 @@ func TestCompactLogWithAHoleOrAForeignVersionIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A single compact file leaves a choice of intervals: the smallest divisor that is not below the wish, found in time for any name.
+func TestTheIntervalOfASingleCompactFile(t *testing.T) {
+	for newest, want := range map[int64]int64{9: 10, 19: 10, 14: 15, 16: 17, 29: 10, 33: 17, 5: 6, 1<<62 - 1: 16, 2036854775806: 2036854775807} {
+		if got := intervalOf([]int64{newest}, 10); got < 10 && got != newest+1 || (newest+1)%got != 0 || want != got && newest < 1<<40 {
+			t.Errorf("%d.compact: interval %d, want %d", newest, got, want)
+		}
+	}
+}

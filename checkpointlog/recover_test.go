@@ -216,21 +216,3 @@ func TestASealedFileDetectsEveryFlippedBit(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseOffsets(f *testing.F) {
-	f.Add([]byte("v1\n{}\n1"))
-	f.Add([]byte("v2\n{}\n0:{\"a\":{\"0\":1}}"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		o, err := ParseOffsets(data)
-		if err != nil {
-			return
-		}
-		text, err := o.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ParseOffsets(text); err != nil {
-			t.Fatalf("%q was read, and written as %q, which is not: %v", data, text, err)
-		}
-	})
-}

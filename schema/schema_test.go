@@ -178,17 +178,3 @@ func TestDeepNestingIsAnErrorNotAStackOverflow(t *testing.T) {
 		t.Error("Delta JSON was accepted")
 	}
 }
-
-func FuzzParseDDL(f *testing.F) {
-	f.Add("order_id STRING NOT NULL, amount DECIMAL(10,2), tags ARRAY<STRING>, m MAP<STRING,INT>, s STRUCT<a: INT, b: STRING> COMMENT 'x''y'")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseDDL(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseDDL(FormatDDL(s))
-		if err != nil || !again.Equal(s) {
-			t.Errorf("%q gives %q, which gives %v, %v", text, FormatDDL(s), again, err)
-		}
-	})
-}

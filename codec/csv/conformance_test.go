@@ -240,17 +240,3 @@ func TestSplitsLikeReference(t *testing.T) {
 		}
 	}
 }
-
-// FuzzSplit compares on any text.
-func FuzzSplit(f *testing.F) {
-	formats := bothEscapes(f)
-	f.Add("x,y\n\"a,\nb\",\"c\"\"d\"\r\n,\n\"open")
-	f.Fuzz(func(t *testing.T, text string) {
-		if strings.ToValidUTF8(text, "") != text {
-			return
-		}
-		for _, f := range formats {
-			compare(t, f, text)
-		}
-	})
-}

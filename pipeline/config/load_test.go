@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -163,24 +162,6 @@ func TestMissingFile(t *testing.T) {
 	if !errcode.Has(err, errcode.PipelineRead) || !strings.Contains(err.Error(), "nowhere/p.yaml") {
 		t.Errorf("have %v", err)
 	}
-}
-
-// FuzzParse: no text makes the loader panic, and every error has a code.
-func FuzzParse(f *testing.F) {
-	f.Add(full, "trigger.max_rows=1")
-	f.Add("a: [", "x")
-	f.Add("? [a]\n: b", "a[0]=1")
-	f.Add("a: &x {b: *x}", "a.b=[")
-	f.Add("? a", "a=\n-")
-	f.Fuzz(func(t *testing.T, text, set string) {
-		_, err := Parse("p.yaml", []byte(text), []string{set})
-		if err == nil {
-			return
-		}
-		if _, coded := errors.AsType[*errcode.Error](err); !coded {
-			t.Errorf("no code: %v", err)
-		}
-	})
 }
 
 func TestWhatIsNoPipelineFileIsRefusedAtOnce(t *testing.T) {

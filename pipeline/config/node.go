@@ -202,11 +202,11 @@ func (r *reader) node(n ast.Node, depth int) *node {
 		out = r.node(n.Value, depth+1)
 		r.anchors[n.Name.GetToken().Value] = out
 	case *ast.AliasNode:
-		name := n.Value.GetToken().Value
-		if target := r.anchors[name]; target != nil {
+		if target := r.anchors[n.Value.GetToken().Value]; target != nil {
 			return target
 		}
-		r.faults.add(errcode.PipelineSyntax, out.place, "the alias *%s has no anchor &%s before it", name, name)
+		// Its name is not shown: it may be a password that begins with a star.
+		r.faults.add(errcode.PipelineSyntax, out.place, "an alias (*name) without its anchor (&name) before it; put a text that begins with * in quotes")
 	default:
 		r.faults.add(errcode.PipelineSyntax, out.place, "%s is not used in pipeline files", n.Type())
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 )
 
 // file is an input file as it was planned.
@@ -103,6 +104,9 @@ func parseLine(r root, text []byte) (f file, id int64, err error) {
 	key, ok := r.key(l.Path)
 	if !ok {
 		return file{}, 0, errcode.SeenLogForeign.New("", "it names %s, which is not below %s", l.Path, r.text)
+	}
+	if err := objstore.ValidKey(key); err != nil { // no listing gives such a name
+		return file{}, 0, errcode.SeenLogDamaged.Wrap(err, "", "line %.80q", text)
 	}
 	f = file{key: key, size: -1, modified: l.Timestamp, etag: l.ETag}
 	if l.Size != nil {

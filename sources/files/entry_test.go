@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"microbatch/internal/errcode"
 )
 
 func mustRoot(t testing.TB, uri string) root {
@@ -62,27 +60,6 @@ func TestALineWithoutChecksumIsReadAsSparkWroteIt(t *testing.T) {
 	if want := (file{key: "a.json", size: -1, modified: 5}); f != want || id != 2 {
 		t.Errorf("%+v of entry %d, want %+v of 2", f, id, want)
 	}
-}
-
-func FuzzALineOfTheSeenLogNeverPanics(f *testing.F) {
-	f.Add([]byte(`{"path":"file:///in/a","timestamp":1,"batchId":2,"size":3}`))
-	f.Add([]byte(`{"path":"file:/in/%zz"}`))
-	r := mustRoot(f, "file:///in")
-	f.Fuzz(func(t *testing.T, text []byte) {
-		parsed, id, err := parseLine(r, text)
-		if err != nil {
-			if !errcode.Has(err, errcode.SeenLogDamaged) && !errcode.Has(err, errcode.SeenLogForeign) {
-				t.Error(err)
-			}
-			return
-		}
-		lines, err := renderLines(r, id, []file{parsed})
-		must0(t, err)
-		again, _, err := parseLine(r, lines[0])
-		if err != nil || again.key != parsed.key {
-			t.Errorf("%q: %+v, then %+v %v", text, parsed, again, err)
-		}
-	})
 }
 
 func BenchmarkReadingTheSeenLog(b *testing.B) {

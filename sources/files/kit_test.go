@@ -185,7 +185,7 @@ func linesOf(n int, keys ...string) (rows []string) {
 	return rows
 }
 
-func must0(t *testing.T, err error) {
+func must0(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

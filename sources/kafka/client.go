@@ -52,6 +52,14 @@ func (s *Source) connect() error {
 
 // newClient makes the one client of a source. It consumes nothing by itself: fetches are requests of our own.
 func newClient(c Config) (*kgo.Client, error) {
+	cl, err := kgo.NewClient(options(c)...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: client: %w", err)
+	}
+	return cl, nil
+}
+
+func options(c Config) []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ClientID("microbatch"),
 		kgo.DialTimeout(dialTimeout),
@@ -71,11 +79,7 @@ func newClient(c Config) (*kgo.Client, error) {
 	if c.SASL != nil {
 		opts = append(opts, kgo.SASL(c.SASL.mechanism()))
 	}
-	cl, err := kgo.NewClient(opts...)
-	if err != nil {
-		return nil, fmt.Errorf("kafka: client: %w", err)
-	}
-	return cl, nil
+	return opts
 }
 
 // dial reads the files anew for each connection: replaced certificates need no restart.

@@ -148,6 +148,12 @@ func TestPartitionsThatVanishFromTheMetadataAreNeverNew(t *testing.T) {
 			r.Topics = append(r.Topics, t)
 		}},
 		{"no topics at all", func(*kmsg.MetadataResponse) {}},
+		{"one partition of two", func(r *kmsg.MetadataResponse) {
+			t, p := kmsg.NewMetadataResponseTopic(), kmsg.NewMetadataResponseTopicPartition()
+			t.Topic = kmsg.StringPtr("orders")
+			t.Partitions = append(t.Partitions, p)
+			r.Topics = append(r.Topics, t)
+		}},
 	} {
 		k := newKit(t)
 		k.topic("orders", 2)

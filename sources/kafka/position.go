@@ -58,7 +58,7 @@ func appendJSON[T any](b []byte, m byPartition[T], value func([]byte, T, int) []
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(strconv.AppendQuote(b, topic), ':', '{')
+		b = append(appendName(b, topic), ':', '{')
 		for j, partition := range slices.Sorted(maps.Keys(m[topic])) {
 			if j > 0 {
 				b = append(b, ',')
@@ -71,6 +71,15 @@ func appendJSON[T any](b []byte, m byPartition[T], value func([]byte, T, int) []
 		b = append(b, '}')
 	}
 	return append(b, '}')
+}
+
+// appendName writes a topic's name as JSON. Kafka allows none that needs an escape, but a broker may send any.
+func appendName(b []byte, topic string) []byte {
+	name, err := json.Marshal(topic)
+	if err != nil {
+		return strconv.AppendQuote(b, topic) // not reached: every string can be encoded
+	}
+	return append(b, name...)
 }
 
 // parsePosition reads an offset, in any order of topics and partitions.

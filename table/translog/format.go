@@ -79,7 +79,7 @@ func (f Format) parse(key string) (file logFile, ok bool) {
 		return file, false
 	}
 	v, err := strconv.ParseInt(name[:20], 10, 64)
-	if err != nil || v < 0 || name[0] == '+' {
+	if err != nil || name[0] == '+' || name[0] == '-' {
 		return file, false
 	}
 	file.version = v

@@ -49,7 +49,7 @@ Nothing is written or locked.`,
 
 func inspection(out io.Writer, path string, in engine.Inspection) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(shown(out), "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("checkpoint", "%s", path)
 	if in.QueryID == "" && in.Offsets.Count == 0 && in.Epoch == 0 {
@@ -103,7 +103,7 @@ so entries can be rebuilt; what cannot be proved is refused. The repair fences a
 				return err
 			}
 			q.MaxRestarts = -1 // somebody waits
-			how.Step = func(text string) { fmt.Fprintln(std.Out, text) }
+			how.Step = func(text string) { fmt.Fprintln(shown(std.Out), text) }
 			return q.Repair(cmd.Context(), how)
 		},
 	}

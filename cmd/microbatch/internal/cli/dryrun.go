@@ -38,7 +38,7 @@ func dryRun(ctx context.Context, std IO, c *pipeline.Config, n int64) error {
 	}
 	fmt.Fprintf(std.Err, "%d rows of the next batch, %d rejected; nothing was written\n", preview.Rows, len(preview.Rejected))
 	for _, r := range preview.Rejected {
-		fmt.Fprintf(std.Err, "  rejected %s: %s\n", r.Position, r.Reason)
+		fmt.Fprintf(shown(std.Err), "  rejected %s: %s\n", r.Position, r.Reason)
 	}
 	return nil
 }

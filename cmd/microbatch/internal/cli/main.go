@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -32,14 +33,26 @@ func Main(ctx context.Context, args []string, std IO) int {
 	return errcode.ClassOf(err).ExitCode()
 }
 
-// visible keeps control characters of foreign text (topic and file names, values) from the terminal.
+// visible keeps control characters of foreign text (topic and file names, values) from the terminal, and those that change the direction of writing.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return '?'
 		}
 		return r
 	}, s)
+}
+
+// shown is out for lines that hold foreign text: what would move the cursor or change a terminal is replaced.
+func shown(out io.Writer) io.Writer { return visibleWriter{out} }
+
+type visibleWriter struct{ out io.Writer }
+
+func (w visibleWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.out, visible(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Root is the tree of all commands.

@@ -65,7 +65,7 @@ func tableShow(std IO) *cobra.Command {
 			if asJSON {
 				return writeJSON(std.Out, info)
 			}
-			info.text(std.Out)
+			info.text(shown(std.Out))
 			return nil
 		},
 	}
@@ -206,7 +206,7 @@ func tableHistory(std IO) *cobra.Command {
 			if asJSON {
 				return writeJSON(std.Out, infos)
 			}
-			w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+			w := tabwriter.NewWriter(shown(std.Out), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "VERSION\tTIME\tOPERATION\tROWS\tFILES\tBATCH\tEPOCH\tDIGEST\tENDS AT")
 			for _, i := range infos {
 				var batches []string
@@ -272,7 +272,7 @@ beside writers, optimize and vacuum.`,
 				return writeJSON(std.Out, infos)
 			}
 			for _, i := range infos {
-				fmt.Fprintln(std.Out, i.Path)
+				fmt.Fprintln(shown(std.Out), i.Path)
 			}
 			return nil
 		},
