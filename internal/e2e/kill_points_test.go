@@ -152,7 +152,7 @@ func (s scenario) die(t *testing.T, point string, hit int) (kills int) {
 	if !w.killedAt(point, hit, s.command(w)...) {
 		return 0
 	}
-	if w.files > 0 && w.root == w.dir {
+	if w.files > 0 && w.onDisk() {
 		w.whole()
 	}
 	for kills = 1; kills < 3 && w.killedAt(point, 1, s.command(w)...); kills++ {
