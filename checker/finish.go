@@ -90,7 +90,7 @@ func (w *Watcher) verifyRows(ctx context.Context, s *side) error {
 const fileWorkers = 8
 
 // countFiles compares the rows of the live files with what the log says.
-func (s *side) countFiles(ctx context.Context, r *Report, progress func(done, all int64)) error {
+func (s *side) countFiles(ctx context.Context, r *Report, progress func(what string, done, all int64)) error {
 	files := slices.Collect(maps.Values(s.ledger.log.state.live))
 	var mu sync.Mutex // guards r, done, first
 	var first error
@@ -103,7 +103,7 @@ func (s *side) countFiles(ctx context.Context, r *Report, progress func(done, al
 				n, err := countRows(ctx, s.store, f.Key)
 				mu.Lock()
 				if done++; progress != nil && done%256 == 0 {
-					progress(int64(done), int64(len(files)))
+					progress("files", int64(done), int64(len(files)))
 				}
 				if err := s.judgeFile(f, n, err, r); err != nil && first == nil {
 					first = err

@@ -25,8 +25,8 @@ type Input struct {
 	Foreign func(v *Version) bool
 	// Orphan says whether a data file that no version names may be there: its attempt failed, or is still at work. nil: they are only listed.
 	Orphan func(f OrphanFile) bool
-	// Progress is called now and then with the number of versions read and of those to read; nil: by nobody.
-	Progress func(done, all int64)
+	// Progress is called now and then with how many of the "versions" or "files" to be read were read; nil: by nobody.
+	Progress func(what string, done, all int64)
 }
 
 // Model is the expected outcome of a batch: what the rows of the source from one end to another become. From is nil for the beginning of the input. Ends are

@@ -84,9 +84,15 @@ func positions(offset string) (p map[string]int64, kafka, ok bool) {
 	return nil, false, false
 }
 
+// origin is where a source begins, and how many records a step of its offset is: 0 if the offset does not count records.
+type origin struct {
+	unit  int64
+	start map[string]int64
+}
+
 // span compares the ends of two batches that follow each other; from is nil for the beginning of the input. records is how many lie between them; -1 if the
 // offsets do not count records, or a partition's beginning is not known.
-func span(from []string, to *entry) (records int64, faults []string) {
+func span(from []string, to *entry, origins map[int]origin) (records int64, faults []string) {
 	if from != nil && len(from) != len(to.ends) {
 		return -1, []string{fmt.Sprintf("it has %d sources, the batch before had %d", len(to.ends), len(from))}
 	}
@@ -95,7 +101,14 @@ func span(from []string, to *entry) (records int64, faults []string) {
 		if from != nil {
 			begin = from[n]
 		}
-		count, more := spanOf(begin, end, startsOf(to.conf[fmt.Sprintf("microbatch.source.%d.starts", n)]))
+		starts, _, _ := positions(to.conf[fmt.Sprintf("microbatch.source.%d.starts", n)]) // of partitions that are new in this batch
+		if starts == nil {
+			starts = map[string]int64{}
+		}
+		if begin == "" {
+			maps.Copy(starts, origins[n].start)
+		}
+		count, more := spanOf(begin, end, origin{origins[n].unit, starts})
 		if records >= 0 && count >= 0 {
 			records += count
 		} else {
@@ -106,13 +119,7 @@ func span(from []string, to *entry) (records int64, faults []string) {
 	return records, faults
 }
 
-// startsOf are the beginnings of partitions that are new in a batch.
-func startsOf(text string) map[string]int64 {
-	p, _, _ := positions(text)
-	return p
-}
-
-func spanOf(begin, end string, starts map[string]int64) (records int64, faults []string) {
+func spanOf(begin, end string, o origin) (records int64, faults []string) {
 	if begin == end {
 		return 0, nil
 	}
@@ -120,6 +127,9 @@ func spanOf(begin, end string, starts map[string]int64) (records int64, faults [
 		return -1, []string{"the source was read before and has no offset now"}
 	}
 	to, kafka, ok := positions(end)
+	if kafka {
+		o.unit = 1
+	}
 	if !ok {
 		return -1, nil
 	}
@@ -140,10 +150,10 @@ func spanOf(begin, end string, starts map[string]int64) (records int64, faults [
 	for place, now := range to {
 		was, known := from[place]
 		if !known {
-			was, known = starts[place]
+			was, known = o.start[place]
 		}
-		if known && kafka && records >= 0 {
-			records += now - was
+		if known && o.unit > 0 && records >= 0 {
+			records += (now - was) * o.unit
 		} else {
 			records = -1
 		}

@@ -24,6 +24,7 @@ type queryLog struct {
 	offsets map[int64]*written
 	commits map[int64]*written
 	epochs  map[int64]string    // the entry id that claimed it
+	origins map[int]origin      // by source
 	was     map[string]seenFile // what entries were before a power loss, by key
 }
 
@@ -38,7 +39,7 @@ type written struct {
 }
 
 func newQueryLog(store objstore.Store) *queryLog {
-	return &queryLog{store: store, low: -1, offsets: map[int64]*written{}, commits: map[int64]*written{}, epochs: map[int64]string{}}
+	return &queryLog{store: store, low: -1, offsets: map[int64]*written{}, commits: map[int64]*written{}, epochs: map[int64]string{}, origins: map[int]origin{}}
 }
 
 var number = regexp.MustCompile(`^[0-9]{1,18}$`)
@@ -123,6 +124,13 @@ func (q *queryLog) look(ctx context.Context, recorded map[int64]objstore.Info, r
 			return err
 		}
 	}
+	if first := q.offsets[q.low+1]; first != nil && first.entry != nil {
+		for n := range first.entry.ends {
+			if err := q.learnStart(ctx, n); err != nil {
+				return err
+			}
+		}
+	}
 	q.was = nil // what is there was compared, and what is gone is forgiven
 	q.judge(recorded, offsets, commits, r)
 	return nil
@@ -146,7 +154,8 @@ func (q *queryLog) readEpochs(ctx context.Context, r *Report) error {
 			return fmt.Errorf("checker: %s: %w", key, err)
 		}
 		var claim struct {
-			Entry string `json:"entry"`
+			Entry    string         `json:"entry"`
+			Identity map[string]any `json:"identity"`
 		}
 		lines := strings.Split(string(data), "\n")
 		if len(lines) != 3 || json.Unmarshal([]byte(lines[1]), &claim) != nil || epochOf(claim.Entry) != e {
@@ -154,6 +163,42 @@ func (q *queryLog) readEpochs(ctx context.Context, r *Report) error {
 			continue
 		}
 		q.epochs[e] = claim.Entry
+		q.learnUnits(claim.Identity)
+	}
+	return nil
+}
+
+// learnUnits finds out what offsets of plain numbers count: orders counts rows, rate seconds of so many rows.
+func (q *queryLog) learnUnits(identity map[string]any) {
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("source.%d", n)
+		switch kind, ok := identity[name]; {
+		case !ok:
+			return
+		case kind == "orders":
+			q.origins[n] = origin{1, map[string]int64{"": 0}}
+		case kind == "rate":
+			rows, _ := strconv.ParseInt(fmt.Sprint(identity[name+".rows_per_second"]), 10, 64) // 0: not known
+			q.origins[n] = origin{rows, map[string]int64{"": 0}}
+		}
+	}
+}
+
+// learnStart reads where a Kafka source began: sources/<n>/0 is a zero byte, v1, and the offset.
+func (q *queryLog) learnStart(ctx context.Context, n int) error {
+	if _, ok := q.origins[n]; ok {
+		return nil
+	}
+	data, err := q.store.Get(ctx, fmt.Sprintf("sources/%d/0", n))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("checker: sources/%d/0: %w", n, err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n")
+	if start, kafka, _ := positions(text); kafka {
+		q.origins[n] = origin{1, start}
 	}
 	return nil
 }
@@ -254,7 +299,7 @@ func (q *queryLog) judge(recorded, offsets, commits map[int64]objstore.Info, r *
 		}
 		now.judged = before
 		r.checked(Ranges, 1)
-		_, faults := span(before.entry.ends, now.entry)
+		_, faults := span(before.entry.ends, now.entry, q.origins)
 		for _, f := range faults {
 			r.broken(Ranges, key, "%s", f)
 		}

@@ -33,13 +33,14 @@ func (w *Watcher) settle(ctx context.Context) error {
 
 // learnEnds collects where batches end, and how many records they cover.
 func (w *Watcher) learnEnds() {
-	entries := map[int64]*entry{}
+	entries, origins := map[int64]*entry{}, map[int]origin(nil)
 	for id, f := range w.main.ledger.facts {
 		if f.entry != nil {
 			entries[id] = f.entry
 		}
 	}
 	if w.query != nil {
+		origins = w.query.origins
 		for id, o := range w.query.offsets {
 			if o.entry != nil && entries[id] == nil {
 				entries[id] = o.entry
@@ -57,7 +58,7 @@ func (w *Watcher) learnEnds() {
 			continue
 		}
 		var faults []string
-		w.inputs[id], faults = span(from, entries[id])
+		w.inputs[id], faults = span(from, entries[id], origins)
 		w.report.checked(Ranges, 1)
 		for _, f := range faults {
 			w.report.broken(Ranges, fmt.Sprintf("batch %d", id), "%s", f)

@@ -24,7 +24,7 @@ type side struct {
 }
 
 // look reads what has come in the table. query is its query id, "" if that is not known yet: then the first that has committed is taken.
-func (s *side) look(ctx context.Context, query string, r *Report, progress func(done, all int64)) error {
+func (s *side) look(ctx context.Context, query string, r *Report, progress func(what string, done, all int64)) error {
 	if s.ledger == nil {
 		if s.format == "" {
 			format, err := detect(ctx, s.store)

@@ -103,7 +103,7 @@ type follower struct {
 	// next is told each version and the txns before it.
 	next func(v *Version, before map[string]int64, removed []File) error
 	// progress may be nil.
-	progress func(done, all int64)
+	progress func(what string, done, all int64)
 }
 
 // look reads what has come since the last look, and verifies that what was there still is as it was.
@@ -198,7 +198,7 @@ func (t *tableLog) goOn(ctx context.Context, l *listing, r *Report, to follower)
 		}
 		if to.progress != nil && time.Since(told) > time.Second {
 			told = time.Now()
-			to.progress(n-first+1, newest-first+1)
+			to.progress("versions", n-first+1, newest-first+1)
 		}
 	}
 	for v := range l.commits {

@@ -68,11 +68,14 @@ var (
 	// TableNull: a null for a column that must not hold one.
 	TableNull = Code{ID: "MB1222", Title: "null in a column that is NOT NULL", Class: Data, Safe: "Nothing of this batch is visible.",
 		Next: "Filter the row or fill the column in the pipeline."}
+	// TableDisagrees: table and checkpoint were compared and contradict each other.
+	TableDisagrees = Code{ID: "MB1223", Title: "the table is not what the checkpoint claims", Class: Corrupt, Safe: "Nothing was written.",
+		Next: "Each line of the report says what to do; `microbatch checkpoint repair --dry-run` says what can be rebuilt. Until then do not start the query."}
 )
 
 // tableCodes are MB12xx: table and its log.
 var tableCodes = []Code{
 	TableFormat, TableFeature, TableSchema, TablePartitions, TableLog, TableReplaced, TableForeignBatch, TableAhead, TableFenced, TableConflict,
 	TableUncertain, TableHole, TablePartitionValue, TablePath, TableColumn, TableNoLog, TableBusy, TableForce, TableRetention, TableFile,
-	TableVersion, TableNull,
+	TableVersion, TableNull, TableDisagrees,
 }

@@ -123,14 +123,25 @@ otherwise). Versions that needed them can no longer be read. Below 48 hours it n
 func tableCheck(std IO) *cobra.Command {
 	var f storeFlags
 	var asJSON bool
+	var against against
 	c := &cobra.Command{
 		Use:   "check [path | pipeline.yaml]",
-		Short: "Check that log and files agree",
+		Short: "Check that log and files agree, and that the table is what a checkpoint claims",
 		Long: `Read the log from end to end and look at every data file: that it is there, as long as the log says, readable, and with as many rows as promised.
-Also says which Parquet files in the folder are not part of the table, and whether a plain glob over it is exact now. Writes nothing. Exit code 3 if something is wrong.`,
-		Example: "  microbatch table check out/events\n  microbatch table check lake/orders --json",
-		Args:    cobra.MaximumNArgs(1),
+Also says which Parquet files in the folder are not part of the table, and whether a plain glob over it is exact now. Writes nothing. Exit code 3 if something is wrong.
+
+With --against-checkpoint it says whether the table is exactly what the checkpoint of its query claims: that every recorded batch is in the table once, with the
+digest of its offsets, and nothing else is there under the query's id; that the ranges of the batches follow each other; and that log, files and counts agree. This
+is done by a program part of its own, which shares no code with what writes tables and checkpoints. A running query is not disturbed.`,
+		Example: `  microbatch table check out/events
+  microbatch table check lake/orders --json
+  microbatch table check lake/orders --against-checkpoint checkpoints/orders
+  microbatch table check orders.yaml --against-checkpoint orders.yaml   # the table and the checkpoint of a pipeline file`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if against.checkpoint != "" {
+				return against.run(cmd.Context(), std, &f, args, asJSON)
+			}
 			t, path, err := f.table(cmd.Context(), args)
 			if err != nil {
 				return err
@@ -149,6 +160,7 @@ Also says which Parquet files in the folder are not part of the table, and wheth
 		},
 	}
 	f.add(c)
+	against.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

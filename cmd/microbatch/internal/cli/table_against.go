@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"microbatch/checker"
+	"microbatch/internal/errcode"
+	"microbatch/objstore"
+	"microbatch/pipeline"
+)
+
+// against compares a table with a checkpoint.
+type against struct {
+	checkpoint string
+	rejected   string
+	limit      int
+}
+
+func (a *against) add(c *cobra.Command) {
+	c.Flags().StringVar(&a.checkpoint, "against-checkpoint", "", "compare with the checkpoint at this `path`, or with that of a pipeline file")
+	c.Flags().StringVar(&a.rejected, "rejected", "", "with --against-checkpoint: the `path` of the table of rejected rows; left out: as the pipeline file says, or <table>_rejected")
+	c.Flags().IntVar(&a.limit, "limit", 20, "with --against-checkpoint: how many `batches` are listed; 0: all")
+}
+
+func (a *against) run(ctx context.Context, std IO, f *storeFlags, args []string, asJSON bool) error {
+	in, path, err := a.input(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	done := progressTo(std.Err)
+	in.Progress = done.show
+	r, err := checker.Check(ctx, in)
+	done.end()
+	if err != nil {
+		return err
+	}
+	if r.Version < 0 && len(r.Violations) == 0 {
+		return errcode.NoTable.New(path, "there is no table; a table has a folder _metadata (format parquet) or _delta_log (format delta)")
+	}
+	if asJSON {
+		if err := writeJSON(std.Out, r); err != nil {
+			return err
+		}
+	} else {
+		a.show(std.Out, path, in, r)
+	}
+	if n := len(r.Violations); n > 0 {
+		return errcode.TableDisagrees.New(path, "%s, the first: %s: %s", plural(n, "violation"), r.Violations[0].Where, r.Violations[0].What).Advise("%s", advice(r.Violations[0].Rule))
+	}
+	return nil
+}
+
+// input finds the three places.
+func (a *against) input(ctx context.Context, f *storeFlags, args []string) (in checker.Input, path string, err error) {
+	rejected := a.rejected
+	in.Table, path, err = f.place(ctx, args, func(c *pipeline.Config) (string, error) {
+		if c.Sink.Table == nil {
+			return "", errcode.Usage.New(c.File(), "the pipeline writes no table")
+		}
+		if rejected == "" && c.Rejected != nil {
+			rejected = c.Rejected.Table
+		}
+		return c.Sink.Table.Path, nil
+	})
+	if err != nil {
+		return in, path, err
+	}
+	in.Checkpoint, _, err = f.place(ctx, []string{a.checkpoint}, func(c *pipeline.Config) (string, error) {
+		if rejected == "" && c.Rejected != nil {
+			rejected = c.Rejected.Table
+		}
+		return c.Checkpoint, nil
+	})
+	if err == nil {
+		err = someCheckpoint(ctx, in.Checkpoint)
+	}
+	if err != nil {
+		return in, path, err
+	}
+	in.Rejected, err = f.rejected(ctx, args, cmp.Or(rejected, strings.TrimRight(path, "/")+"_rejected"))
+	return in, path, err
+}
+
+// someCheckpoint says so if there is nothing at all at a checkpoint's place: then its path is wrong, or it was deleted.
+func someCheckpoint(ctx context.Context, s objstore.Store) error {
+	for _, err := range s.List(ctx, "", "") {
+		return err
+	}
+	return errcode.Usage.New(s.URL(), "there is no checkpoint").
+		Advise("If the path is right and the checkpoint was deleted: `microbatch checkpoint repair` rebuilds it from the table.")
+}
+
+// rejected is the table of rejected rows, reached as the table itself.
+func (f *storeFlags) rejected(ctx context.Context, args []string, path string) (objstore.Store, error) {
+	if len(args) == 0 || isPipelineFile(args[0]) {
+		s, _, err := f.place(ctx, args, func(*pipeline.Config) (string, error) { return path, nil })
+		return s, err
+	}
+	stores, _, err := f.stores()
+	if err != nil {
+		return nil, err
+	}
+	return stores.At(ctx, path)
+}
+
+func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.Report) {
+	rows := "an unknown number of rows"
+	if r.Rows >= 0 {
+		rows = plural(int(r.Rows), "row")
+	}
+	fmt.Fprintf(out, "table       %s, version %d, %s; the log goes back to version %d\n", path, r.Version, rows, r.Oldest)
+	fmt.Fprintf(out, "checkpoint  %s, query %s\n", in.Checkpoint.URL(), cmp.Or(r.Query, "unknown"))
+	a.showBatches(out, r)
+	broken := map[checker.Rule]int{}
+	for _, v := range r.Violations {
+		broken[v.Rule]++
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, line := range checked() {
+		switch n := broken[line.rule]; {
+		case n > 0:
+			fmt.Fprintf(w, "%s\t%s\t%s\n", line.rule, "WRONG", plural(n, "violation"))
+		case r.Counts[line.rule] == 0:
+			fmt.Fprintf(w, "%s\t%s\tnothing to compare\n", line.rule, "-")
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s (%d compared)\n", line.rule, "ok", line.what, r.Counts[line.rule])
+		}
+	}
+	w.Flush() // the writer below never fails
+	for _, n := range r.Notices {
+		fmt.Fprintf(out, "note: %s\n", n)
+	}
+	if n := len(r.Orphans); n > 0 {
+		fmt.Fprintf(out, "note: %s that the log does not name, of attempts that failed or still run; `microbatch table vacuum` takes them when they are old enough\n", plural(n, "data file"))
+	}
+	for _, v := range r.Violations {
+		fmt.Fprintf(out, "%s: %s: %s\n  next: %s\n", v.Rule, v.Where, v.What, advice(v.Rule))
+	}
+	if len(r.Violations) == 0 {
+		fmt.Fprintln(out, "the table is exactly what the checkpoint claims")
+	}
+}
+
+// showBatches lists the newest batches.
+func (a *against) showBatches(out io.Writer, r *checker.Report) {
+	batches := r.Batches
+	if a.limit > 0 && len(batches) > a.limit {
+		fmt.Fprintf(out, "%d batches, the newest %d:\n", len(batches), a.limit)
+		batches = batches[len(batches)-a.limit:]
+	}
+	if len(batches) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "BATCH\tVERSION\tEPOCH\tDIGEST\tRECORDED\tREAD\tROWS\tREJECTED")
+	for _, b := range batches {
+		recorded := "yes"
+		if !b.Recorded {
+			recorded = "no"
+		}
+		if b.Digest == "purged" { // and its entry of commits with it
+			recorded = "purged"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", b.ID, known(b.Version), b.Epoch, b.Digest, recorded, known(b.Input), known(b.Rows), known(b.Rejected))
+	}
+	w.Flush() // the writer below never fails
+	showSums(out, r.Batches)
+}
+
+// showSums adds up the batches of which all is known.
+func showSums(out io.Writer, batches []checker.Batch) {
+	var n, read, rows, rejected int64
+	for _, b := range batches {
+		if b.Input >= 0 && b.Rows >= 0 {
+			n, read, rows, rejected = n+1, read+b.Input, rows+b.Rows, rejected+max(0, b.Rejected)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(out, "%s: %d records in their ranges, %d rows in the table, %d rejected", plural(int(n), "batch"), read, rows, rejected)
+	switch rest := read - rows - rejected; {
+	case rest > 0:
+		fmt.Fprintf(out, "; %d are neither: filtered, or holes of transactions and compaction\n", rest)
+	case rest < 0:
+		fmt.Fprintf(out, "; %d more than were read: the pipeline makes several rows of one\n", -rest)
+	default:
+		fmt.Fprintln(out, ": nothing is left over")
+	}
+}
+
+// known is a number, or a dash for -1.
+func known(n int64) string {
+	if n < 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "ch") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// checked are the rules that can be verified without knowing the input, with what they count.
+func checked() []struct {
+	rule checker.Rule
+	what string
+} {
+	return []struct {
+		rule checker.Rule
+		what string
+	}{
+		{checker.Log, "no version is missing, and each is whole and stays as it is"},
+		{checker.Files, "each file comes once, goes once, is there, and as long as the log says"},
+		{checker.Summary, "the newest log checkpoint is what the versions up to it add up to"},
+		{checker.Txn, "the batches in the log are 0, 1, 2, ..., each once"},
+		{checker.Epoch, "epochs never fall, and were claimed by the run that committed"},
+		{checker.Digest, "the offsets of each batch are those that were committed with it"},
+		{checker.IDs, "each recorded batch is in the table, and no other; entries have no holes"},
+		{checker.Ranges, "each batch begins where the one before ends, and never goes back"},
+		{checker.Count, "commitInfo, statistics and files count the same rows"},
+		{checker.Rejected, "rejected rows belong to batches that are fixed"},
+	}
+}
+
+// advice is what to do about a violation.
+func advice(r checker.Rule) string {
+	switch r {
+	case checker.Log, checker.Summary:
+		return "restore the named file of the log from a backup; what was written after it is in doubt"
+	case checker.Files:
+		return "restore the named file from a backup; if the log names it wrongly, another program has changed the log"
+	case checker.Txn, checker.Epoch:
+		return "find out who else writes under this query id: stop it, and keep both logs for a report"
+	case checker.Digest:
+		return "the checkpoint was copied or restored and ran on elsewhere, or was edited: see `microbatch checkpoint repair --dry-run`"
+	case checker.IDs, checker.Ranges:
+		return "see `microbatch checkpoint repair --dry-run`: entries are rebuilt from the table's log where it proves them"
+	case checker.Count:
+		return "compare the named file with a backup; if its rows are right, the log's numbers are wrong, and so may be `count(*)` of readers that trust them"
+	case checker.Rejected:
+		return "look at `microbatch rejected show` for that batch; the table of rejected rows was changed or restored apart from the main one"
+	}
+	return "keep table and checkpoint as they are and report it"
+}
+
+// progress shows how far a long check is: one line that is overwritten on a terminal, a line now and then elsewhere.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	last     time.Time
+	shown    bool
+}
+
+func progressTo(out io.Writer) *progress {
+	_, terminal := isTerminal(out)
+	return &progress{out: out, terminal: terminal, last: time.Now()}
+}
+
+func (p *progress) show(what string, done, all int64) {
+	every := 10 * time.Second
+	if p.terminal {
+		every = 200 * time.Millisecond
+	}
+	if time.Since(p.last) < every {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\x1b[K%d of %d %s", done, all, what)
+		return
+	}
+	fmt.Fprintf(p.out, "%d of %d %s\n", done, all, what)
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	if p.terminal && p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}
