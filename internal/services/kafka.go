@@ -22,6 +22,7 @@ import (
 // KafkaOptions are what a test may want of its broker.
 type KafkaOptions struct {
 	Secure     bool              // a second listener with TLS and SCRAM-SHA-512
+	Behind     string            // host:port of a proxy: one more plain listener, whose clients are sent there
 	Properties map[string]string // further lines of server.properties
 }
 
@@ -29,6 +30,9 @@ type KafkaOptions struct {
 type KafkaBroker struct {
 	*Running
 	Addr string // host:port of the plain listener
+
+	// ProxiedAddr is where the listener of KafkaOptions.Behind is: the proxy's target.
+	ProxiedAddr string
 
 	// Of the second listener; empty without KafkaOptions.Secure.
 	SecureAddr     string
@@ -109,10 +113,11 @@ func launchKafka(dir, classes string, o KafkaOptions) (*KafkaBroker, error) {
 
 // configure chooses the ports and, for a secure listener, makes certificates and a user.
 func (k *KafkaBroker) configure(dir string, o KafkaOptions) (map[string]string, error) {
-	plain, controller, secure, err := threePorts()
+	ports, err := freePorts(4)
 	if err != nil {
 		return nil, err
 	}
+	plain, controller, secure, proxied := ports[0], ports[1], ports[2], ports[3]
 	k.Addr = plain
 	p := map[string]string{
 		"process.roles":             "broker,controller",
@@ -121,6 +126,9 @@ func (k *KafkaBroker) configure(dir string, o KafkaOptions) (map[string]string, 
 		"controller.listener.names": "CONTROLLER",
 		"listeners":                 "PLAINTEXT://" + plain + ",CONTROLLER://" + controller,
 		"advertised.listeners":      "PLAINTEXT://" + plain,
+
+		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,PROXIED:PLAINTEXT",
+
 		"log.dirs":                  filepath.Join(dir, "data"),
 		"num.partitions":            "1",
 		"auto.create.topics.enable": "false",
@@ -140,6 +148,11 @@ func (k *KafkaBroker) configure(dir string, o KafkaOptions) (map[string]string, 
 			return nil, err
 		}
 	}
+	if o.Behind != "" {
+		k.ProxiedAddr = proxied
+		p["listeners"] += ",PROXIED://" + proxied
+		p["advertised.listeners"] += ",PROXIED://" + o.Behind
+	}
 	maps.Copy(p, o.Properties)
 	return p, nil
 }
@@ -152,7 +165,6 @@ func (k *KafkaBroker) secure(dir, addr string, p map[string]string) error {
 	k.SecureAddr, k.CA, k.User, k.Password = addr, ca, "reader", "pw-"+rand.Text()
 	p["listeners"] += ",SASL_SSL://" + addr
 	p["advertised.listeners"] += ",SASL_SSL://" + addr
-	p["listener.security.protocol.map"] = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL"
 	p["ssl.keystore.type"], p["ssl.keystore.location"] = "PEM", chain
 	p["sasl.enabled.mechanisms"] = "SCRAM-SHA-512"
 	p["listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -170,16 +182,19 @@ func (k *KafkaBroker) ready(ctx context.Context) error {
 	return cl.Ping(ctx)
 }
 
-func threePorts() (a, b, c string, err error) {
-	var addrs [3]string
-	for i := range addrs {
+// freePorts are addresses that differ from each other.
+func freePorts(n int) ([]string, error) {
+	var addrs []string
+	for len(addrs) < n {
 		port, err := FreePort()
 		if err != nil {
-			return "", "", "", err
+			return nil, err
 		}
-		addrs[i] = fmt.Sprintf("127.0.0.1:%d", port)
+		if addr := fmt.Sprintf("127.0.0.1:%d", port); !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
 	}
-	return addrs[0], addrs[1], addrs[2], nil
+	return addrs, nil
 }
 
 func propertyLines(p map[string]string) string {

@@ -25,6 +25,21 @@ func MinIO(t testing.TB) S3Server {
 	return s
 }
 
+// OwnMinIO is a MinIO server of the test's own, which it may kill and start again (Running.Kill, Running.Again).
+func OwnMinIO(t testing.TB) S3Server {
+	t.Helper()
+	s, err := startMinIO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Process.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 func startMinIO() (S3Server, error) {
 	bin, err := Install(minioPackage, minioVersion)
 	if err != nil {

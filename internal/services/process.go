@@ -27,17 +27,23 @@ type Process struct {
 	Timeout time.Duration                   // for Ready; 0 is 60 s
 }
 
-// Running is a server that has answered.
+// Running is a server that has answered. One goroutine may kill it and start it again.
 type Running struct {
 	PID int // of the server itself, for signals and /proc
 
-	name   string
+	process Process
+	life           // the present one
+	former  []life // killed, and started again since
+	stop    sync.Once
+	err     error
+}
+
+// life is a server from its start to its end, and its keeper.
+type life struct {
 	keeper *exec.Cmd
 	leash  io.Closer     // its closing ends the server
 	gone   chan struct{} // closed when the server has ended
 	log    string
-	stop   sync.Once
-	err    error
 }
 
 // keeper starts its arguments, tells their pid on fd 3, and ends them when its stdin closes. The server inherits fd 3, so that its end is seen there as EOF.
@@ -110,8 +116,8 @@ func launch(p Process) (*Running, error) {
 	if err != nil {
 		return nil, errors.Join(err, told.Close())
 	}
-	r := &Running{name: p.Name, keeper: k, leash: leash, gone: make(chan struct{}), log: log.Name()}
-	lines := bufio.NewReader(told)
+	r := &Running{process: p, life: life{keeper: k, leash: leash, gone: make(chan struct{}), log: log.Name()}}
+	lines, gone := bufio.NewReader(told), r.gone
 	line, err := lines.ReadString('\n')
 	if err == nil {
 		r.PID, err = strconv.Atoi(strings.TrimSpace(line))
@@ -122,7 +128,7 @@ func launch(p Process) (*Running, error) {
 	go func() { // ends with the server
 		io.Copy(io.Discard, lines)
 		told.Close()
-		close(r.gone)
+		close(gone)
 	}()
 	return r, nil
 }
@@ -158,9 +164,11 @@ func (r *Running) await(p Process) error {
 // Stop ends the server (SIGTERM, after 20 s SIGKILL), waits for it and removes its folder.
 func (r *Running) Stop() error {
 	r.stop.Do(func() {
-		r.leash.Close()
-		if err := r.keeper.Wait(); err != nil {
-			r.err = fmt.Errorf("services: stop %s: keeper: %w", r.name, err)
+		for _, l := range append([]life{r.life}, r.former...) { // the first one's keeper removes the folder
+			l.leash.Close()
+			if err := l.keeper.Wait(); err != nil {
+				r.err = errors.Join(r.err, fmt.Errorf("services: stop %s: keeper: %w", r.process.Name, err))
+			}
 		}
 	})
 	return r.err
@@ -169,9 +177,22 @@ func (r *Running) Stop() error {
 // Kill ends the server by SIGKILL and waits for its end. Its folder stays until Stop.
 func (r *Running) Kill() error {
 	if err := syscall.Kill(r.PID, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("services: kill %s: %w", r.name, err)
+		return fmt.Errorf("services: kill %s: %w", r.process.Name, err)
 	}
 	<-r.gone
+	return nil
+}
+
+// Again starts a server that was killed, on the same port and the same folder, and waits until it answers.
+func (r *Running) Again() error {
+	p := r.process
+	p.Data = ""
+	next, err := Launch(p)
+	if err != nil {
+		return err
+	}
+	r.former = append([]life{r.life}, r.former...)
+	r.PID, r.life = next.PID, next.life
 	return nil
 }
 

@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,4 +59,43 @@ func TestKilledServerIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-r.Gone()
+}
+
+func TestKilledServerStartsAgainOnItsFolder(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	starts := filepath.Join(data, "starts")
+	count := func() int {
+		b, err := os.ReadFile(starts)
+		if err != nil {
+			return 0
+		}
+		return strings.Count(string(b), "\n")
+	}
+	want := 1
+	r, err := Launch(Process{
+		Name: "sleeper", Cmd: exec.Command("/bin/sh", "-c", "echo >>"+starts+"; exec sleep 1000"), Data: data,
+		Ready: func(context.Context) error {
+			if n := count(); n != want {
+				return fmt.Errorf("%d starts", n)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want = 2; want < 4; want++ {
+		if err := errors.Join(r.Kill(), r.Again()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("folder is still there: %v", err)
+	}
 }
