@@ -169,6 +169,14 @@ func frozenEnd(b *bench) {
 	}
 	slices.Sort(pieces)
 	b.equal("rows of limited ranges up to the frozen end", rows, pieces)
+	other := b.open() // another driver has read on: what was frozen lies behind
+	beyond, err := other.Plan(b.Context(), whole.to, sources.Limit{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if p, err = src.Plan(b.Context(), beyond.To, sources.Limit{}); err != nil || p.To != beyond.To || p.Rows != 0 {
+		b.Errorf("a frozen source that is asked beyond its end goes from %s to %s, %d rows: %v", beyond.To, p.To, p.Rows, err)
+	}
 }
 
 func initialPosition(b *bench) {

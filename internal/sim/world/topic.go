@@ -84,12 +84,13 @@ func (f *feed) Plan(ctx context.Context, from ident.Offset, limit sources.Limit)
 	to, left := append([]int64{}, ends...), limit.Rows
 	for i := range to {
 		at := startOf(begin, i)
+		to[i] = max(to[i], at) // another driver may have read beyond the frozen end
 		if limit.Rows > 0 {
 			to[i] = min(to[i], at+left)
 			left -= to[i] - at
 		}
 		out.Rows += to[i] - at
-		out.Behind += ends[i] - to[i]
+		out.Behind += max(0, ends[i]-to[i])
 	}
 	out.To, out.Available = FormatOffset(to), FormatOffset(ends)
 	if out.Rows == 0 {
