@@ -71,6 +71,9 @@ func (b *books) readAll(ctx context.Context, files []File, r *Report) (ids []str
 
 // next follows a version. The batch it holds, if any, is judged later: its ids are kept in f.
 func (b *books) next(ctx context.Context, v *Version, removed []File, f *fact, r *Report) error {
+	if f == nil && !v.MovesOnly() && len(v.Adds)+len(v.Removes) > 0 {
+		b.foreign = true
+	}
 	added, ok, err := b.readAll(ctx, v.Adds, r)
 	if err != nil {
 		return err
@@ -102,8 +105,6 @@ func (b *books) next(ctx context.Context, v *Version, removed []File, f *fact, r
 	case v.MovesOnly():
 		r.checked(Rewrite, len(added))
 		b.judgeRewrite(v, change, r)
-	case len(added)+len(taken) > 0:
-		b.foreign = true
 	}
 	return nil
 }

@@ -74,6 +74,17 @@ func openFile(ctx context.Context, store objstore.Store, key string, use func(*p
 	return use(f)
 }
 
+// rowsPerByte bounds how many rows a file may claim: a column of numbers that rise evenly takes very little, but not nothing.
+const rowsPerByte = 1024
+
+// claims returns an error for a file that claims more rows than it can hold, before memory is taken for them.
+func claims(rows, size, perByte int64) error {
+	if rows < 0 || rows/perByte > size {
+		return fmt.Errorf("it claims %d rows in %d bytes", rows, size)
+	}
+	return nil
+}
+
 // countRows is the number of rows that a data file's footer tells.
 func countRows(ctx context.Context, store objstore.Store, key string) (n int64, err error) {
 	err = openFile(ctx, store, key, func(f *parquet.File) error {
@@ -89,9 +100,15 @@ func readIDs(ctx context.Context, store objstore.Store, file *File, columns []st
 		return nil, errVector
 	}
 	err = openFile(ctx, store, file.Key, func(f *parquet.File) error {
+		if err := claims(f.NumRows(), f.Size(), rowsPerByte); err != nil {
+			return err
+		}
 		ids = make([]string, f.NumRows())
 		first := 0
 		for _, group := range f.RowGroups() {
+			if n := group.NumRows(); n < 0 || n > int64(len(ids)-first) {
+				return fmt.Errorf("its row groups hold more than the %d rows of its footer", len(ids))
+			}
 			rows := ids[first : first+int(group.NumRows())]
 			for n, name := range columns {
 				if err := appendColumn(rows, group, file, name, n > 0); err != nil {

@@ -121,6 +121,9 @@ func readParquetSummary(object objstore.Object, s *state) (sidecars []string, er
 	if err != nil {
 		return nil, err
 	}
+	if err := claims(f.NumRows(), f.Size(), 1); err != nil { // an action takes more than a byte
+		return nil, err
+	}
 	for _, group := range f.RowGroups() {
 		c := leaves{group: group, rows: group.NumRows()}
 		app, appVersion, table, sidecar := c.strings("txn", "appId"), c.numbers("txn", "version"), c.strings("metaData", "id"), c.strings("sidecar", "path")
@@ -199,6 +202,9 @@ func readLeaf[T any](c *leaves, path []string, of func(parquet.Value) T) (out le
 		return nil
 	}
 	c.err = eachValue(c.group.ColumnChunks()[column.ColumnIndex], func(v parquet.Value) {
+		if int64(len(out)) > c.rows {
+			return
+		}
 		if v.IsNull() {
 			out = append(out, nil)
 			return
