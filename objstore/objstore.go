@@ -58,7 +58,8 @@ type Store interface {
 	// Delete removes an object. A missing one is no error.
 	Delete(ctx context.Context, key string) error
 
-	// Sync makes an existing object durable that another process may have linked without finishing (S2).
+	// Sync makes an existing object durable that another process may have linked without finishing (S2). Of a missing one it makes durable that it is missing,
+	// as far as its directory is there, and returns fs.ErrNotExist.
 	Sync(ctx context.Context, key string) error
 
 	// Lock takes an exclusive advisory lock named key until the closer is closed or the process ends; ErrLocked if it is held.

@@ -334,3 +334,33 @@ func TestSyncMakesForeignContentDurable(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TestRemovedObjectsStayAwayAfterPowerLoss: what Remove has deleted does not come back, also where a folder is left empty; a deletion alone may be undone.
+func TestRemovedObjectsStayAwayAfterPowerLoss(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	s := localfs.NewOn(disk, localfs.Options{})
+	keys := []string{"table/a.parquet", "table/b.parquet", "table/day=1/c.parquet", "table/d.parquet"}
+	for _, key := range keys {
+		if err := stream(ctx, s, key, []byte("rows")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := objstore.Remove(ctx, s, append(keys[:3:3], "nowhere/e.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(ctx, keys[3]); err != nil {
+		t.Fatal(err)
+	}
+	s = localfs.NewOn(disk.Crash(rand.New(rand.NewPCG(1, 1)), 0), localfs.Options{})
+	var left []string
+	for info, err := range s.List(ctx, "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, info.Key)
+	}
+	if len(left) != 1 || left[0] != keys[3] {
+		t.Errorf("after the loss of power there are %v, want what was deleted and not removed", left)
+	}
+}

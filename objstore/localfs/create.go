@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 
 	"github.com/google/uuid"
@@ -93,9 +94,14 @@ func (w *writer) Abort(context.Context) error {
 	return w.store.explain("abort", w.key, errors.Join(w.file.Close(), w.store.removeIfThere(w.temp)))
 }
 
-// Sync makes a file durable that another process may have linked without finishing, and the way to it.
+// Sync makes a file durable that another process may have linked without finishing, and the way to it; or that it was removed.
 func (s *Store) Sync(ctx context.Context, key string) error {
 	f, _, err := s.openFile(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		if gone := s.syncs.names(path.Dir(key)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = gone
+		}
+	}
 	if err != nil {
 		return s.explain("sync", key, err)
 	}

@@ -130,7 +130,7 @@ func asMissing(err error) error {
 	return err
 }
 
-// Delete removes a file and Hadoop's checksum of it. It is not made durable: a deleted object may come back after a power failure.
+// Delete removes a file and Hadoop's checksum of it. It is not made durable: until Sync a deleted object may come back after a power failure.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	_, err := s.stat(ctx, key) // removing by name alone would take an empty folder too
 	if err == nil {

@@ -210,3 +210,48 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 		})
 	}
 }
+
+// TestSweptFilesStayAwayAfterPowerLoss: an attempt died, the batch was made by another one, its files were swept and the batch was recorded; then power was
+// lost. The removal of the files is as durable as the record, because nobody looks for them again.
+func TestSweptFilesStayAwayAfterPowerLoss(t *testing.T) {
+	l := &life{format: "parquet", disk: crashfs.New()}
+	sink := func() *Sink {
+		s, err := New(Config{Store: localfs.NewOn(l.disk, localfs.Options{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	staged := func(s *Sink, epoch ident.Epoch) sinks.Pending {
+		t.Helper()
+		if err := s.Check(t.Context(), lifeSchema(0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Recover(t.Context(), sinktest.Query("q", epoch), nil); err != nil {
+			t.Fatal(err)
+		}
+		b := sinktest.Batch(0, "a", memory.DefaultAllocator)
+		b.Schema, b.Parts = lifeSchema(0), []batch.Part{lifePart(lifeSchema(0), 0)}
+		p, err := s.Prepare(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	staged(sink(), 1) // and dies
+	s := sink()
+	if r, err := s.Commit(t.Context(), staged(s, 2)); err != nil || r.Outcome != sinks.Committed {
+		t.Fatal(r, err)
+	}
+	if err := s.Sweep(t.Context(), sinks.Intent{ID: 0}); err != nil {
+		t.Fatal(err)
+	}
+	l.disk = l.disk.Crash(rand.New(rand.NewPCG(7, 7)), 0)
+	tbl, err := table.Open(t.Context(), localfs.NewOn(l.disk, localfs.Options{}), table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := tbl.Check(t.Context()); err != nil || len(report.Problems)+len(report.Orphans) > 0 {
+		t.Errorf("check: %+v, %v", report, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"microbatch/ident"
 	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/sinks"
 	"microbatch/table"
 	"microbatch/table/action"
@@ -122,6 +123,7 @@ func (s *Sink) sweepDirectory(ctx context.Context, dir string, deep bool, owner 
 	if deep {
 		prefix = ""
 	}
+	var dead []string
 	for info, err := range s.cfg.Store.List(ctx, prefix, "") {
 		if err != nil {
 			return fmt.Errorf("list %s/%s: %w", s.cfg.URL, dir, err)
@@ -129,9 +131,11 @@ func (s *Sink) sweepDirectory(ctx context.Context, dir string, deep bool, owner 
 		if keep[info.Key] || !datafile.Wrote(info.Key, owner, batch) {
 			continue
 		}
-		if err := s.cfg.Store.Delete(ctx, info.Key); err != nil {
-			return fmt.Errorf("delete %s: %w", info.Key, err)
-		}
+		dead = append(dead, info.Key)
+	}
+	// Durably: once the batch is recorded nobody looks for them again.
+	if err := objstore.Remove(ctx, s.cfg.Store, dead); err != nil {
+		return fmt.Errorf("sweep %s: %w", s.cfg.URL, err)
 	}
 	return nil
 }

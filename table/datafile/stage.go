@@ -3,7 +3,6 @@ package datafile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -274,7 +273,7 @@ func (s *Stage) endAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Abort removes everything that was staged. It must not be called once the files may be part of a table.
+// Abort removes everything that was staged, durably. It must not be called once the files may be part of a table.
 func (s *Stage) Abort(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,10 +288,5 @@ func (s *Stage) Abort(ctx context.Context) error {
 		s.spill.close()
 		s.spill = nil
 	}
-	for _, key := range s.keys {
-		if err := s.store.Delete(ctx, key); err != nil {
-			errs = append(errs, fmt.Errorf("delete %s: %w", key, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, objstore.Remove(ctx, s.store, s.keys))...)
 }
