@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -101,6 +102,7 @@ func (s *Source) listOffsets(ctx context.Context, c cluster, at func(partitionNa
 	}
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID = -1
+	req.TimeoutMillis = int32(min(30*time.Second, s.config.RetryFor/4).Milliseconds()) // the client waits as long for an answer, and an answer may be lost
 	if isolation == ReadCommitted {
 		req.IsolationLevel = 1
 	}
