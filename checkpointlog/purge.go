@@ -67,7 +67,11 @@ func (c *Checkpoint) Purge(ctx context.Context, id ident.BatchID, offsets, commi
 
 // purgeOwn deletes low watermarks below the highest and all but the newest epochs.
 func (c *Checkpoint) purgeOwn(ctx context.Context) error {
-	for dir, keep := range map[string]int{lowWatermarkDir: 1, epochDir: epochsKept} {
+	for _, own := range []struct {
+		dir  string
+		keep int
+	}{{lowWatermarkDir, 1}, {epochDir, epochsKept}} {
+		dir, keep := own.dir, own.keep
 		ns, err := c.listNumbers(ctx, dir)
 		if err != nil {
 			return err

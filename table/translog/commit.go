@@ -136,8 +136,12 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 
 // rebase reads the versions after s that others have put, until the newest. done: one of them is ours.
 func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
-	if err := p.log.Stands(ctx, s); err != nil {
+	now, err := p.log.stands(ctx, s)
+	if err != nil {
 		return s, false, err
+	}
+	if now != nil && now.checkpoint > s.Version { // who stands there came after the clean-up, as we did
+		return s, false, errcode.TableHole.New(p.log.store.URL()+"/"+p.log.format.CommitKey(s.Version+1), "version %d is gone, the log begins at %d", s.Version, now.checkpoint)
 	}
 	for {
 		v := s.Version + 1

@@ -40,8 +40,9 @@ func (l *Log) Advance(ctx context.Context, s *State) (*State, error) {
 
 // Refresh is Advance for a state that may be old: it first makes sure that the log is still the one that the state was read from.
 func (l *Log) Refresh(ctx context.Context, s *State) (*State, error) {
-	if err := l.Stands(ctx, s); err != nil {
-		return nil, err
+	now, err := l.stands(ctx, s)
+	if now != nil || err != nil {
+		return now, err
 	}
 	return l.Advance(ctx, s)
 }

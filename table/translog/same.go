@@ -10,17 +10,24 @@ import (
 
 // Stands makes sure that the newest entry of a state is still what it was: else the log is another one (errcode.TableReplaced, TableLog).
 func (l *Log) Stands(ctx context.Context, s *State) error {
+	_, err := l.stands(ctx, s)
+	return err
+}
+
+// stands is Stands. If the entry was cleaned up, now is the newest state, read afresh: what stands behind the place of the entry may be no part of the log, but have landed
+// there after the clean-up (T4).
+func (l *Log) stands(ctx context.Context, s *State) (now *State, err error) {
 	if s.tip == "" {
-		return nil
+		return nil, nil
 	}
 	tip, err := l.readTip(ctx, s.Version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l.sameTable(ctx, s) // cleaned up, or gone with the table
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return l.sameTip(ctx, s, tip)
+	return nil, l.sameTip(ctx, s, tip)
 }
 
 // sameTip compares the entry that stands at a state's version, by its txnId, with the one that the state was read from.
@@ -28,25 +35,25 @@ func (l *Log) sameTip(ctx context.Context, s *State, tip string) error {
 	if s.tip == "" || s.tip == tip {
 		return nil
 	}
-	if err := l.sameTable(ctx, s); err != nil {
+	if _, err := l.sameTable(ctx, s); err != nil {
 		return err
 	}
 	return errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(s.Version), "the entry is not the one that stood there before: the log was restored or rewritten")
 }
 
-// sameTable makes sure that the table of a state still stands.
-func (l *Log) sameTable(ctx context.Context, s *State) error {
-	now, err := l.Load(ctx, Latest)
+// sameTable makes sure that the table of a state still stands, and returns its newest state.
+func (l *Log) sameTable(ctx context.Context, s *State) (now *State, err error) {
+	now, err = l.Load(ctx, Latest)
 	if errors.Is(err, fs.ErrNotExist) || errcode.Has(err, errcode.TableLog) {
-		return errcode.TableReplaced.Wrap(err, l.store.URL(), "its log is gone")
+		return nil, errcode.TableReplaced.Wrap(err, l.store.URL(), "its log is gone")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if now.Metadata.ID != s.Metadata.ID {
-		return errcode.TableReplaced.New(l.store.URL(), "metaData.id was %s and is %s", s.Metadata.ID, now.Metadata.ID)
+		return nil, errcode.TableReplaced.New(l.store.URL(), "metaData.id was %s and is %s", s.Metadata.ID, now.Metadata.ID)
 	}
-	return nil
+	return now, nil
 }
 
 // follows makes sure that the entry at a key, which was put after a state, follows what the state was read from.
@@ -65,7 +72,7 @@ func (l *Log) follows(ctx context.Context, s *State, key string) error {
 	if len(found.checkpoints) > 0 { // the checkpoint is all that clean-up by another program left of it
 		return nil
 	}
-	if err := l.sameTable(ctx, s); err != nil {
+	if _, err := l.sameTable(ctx, s); err != nil {
 		return err
 	}
 	return errcode.TableHole.New(key, "version %d is gone", s.Version)

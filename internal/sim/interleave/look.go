@@ -120,3 +120,11 @@ func (s *Stage) Copy(from, to objstore.Store) {
 		}
 	}
 }
+
+// Must ends the test if something that the schedule needs has failed.
+func (s *Stage) Must(err error) {
+	s.T.Helper()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}

@@ -84,13 +84,18 @@ func (s *Stage) Start(name string, change ...func(*engine.Query)) *Actor {
 
 // StartQuery begins a driver of another query, as in another world.
 func (s *Stage) StartQuery(name string, query func(*gate.Process) engine.Query) *Actor {
+	return s.StartFunc(name, func(p *gate.Process) func(context.Context) error { return query(p).Run })
+}
+
+// StartFunc begins a process that does something else. Its context ends with the process.
+func (s *Stage) StartFunc(name string, with func(*gate.Process) func(context.Context) error) *Actor {
 	a := &Actor{Process: gate.NewProcess(name, s), stage: s, done: make(chan struct{})}
-	q := query(a.Process)
+	do := with(a.Process)
 	s.actors = append(s.actors, a)
 	go func() {
 		defer s.ring()
 		defer close(a.done)
-		a.err = q.Run(a.Process.Life())
+		a.err = do(a.Process.Life())
 	}()
 	s.Settle(a)
 	return a
