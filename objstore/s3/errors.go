@@ -67,6 +67,8 @@ func judge(ctx context.Context, err error) kind {
 		return again
 	case status == http.StatusRequestTimeout, status >= 500:
 		return lost
+	case status >= 300 && isConnection(err): // cut off before it said why: a 404 may mean the key or the bucket, a 403 the rights or a clock
+		return lost
 	case status >= 300:
 		return refused
 	case status >= 200: // 200, then a body that is none: cut off
@@ -200,6 +202,8 @@ func codeOfName(name string) (errcode.Code, bool) {
 
 func codeOfStatus(status int, err error) (errcode.Code, bool) {
 	switch {
+	case status >= 300 && status < 500 && isConnection(err): // cut off
+		return errcode.StoreUnreachable, true
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		return errcode.StoreForbidden, true
 	case status == http.StatusTooManyRequests, status == http.StatusConflict, status >= 500:

@@ -72,6 +72,34 @@ func TestReadsRideOutStormsAndCutOffBodies(t *testing.T) {
 	}
 }
 
+// A refusal is known by its body. Cut off in it, a missing key is not yet missing, and a put is not yet refused: the request is sent again.
+func TestRefusalsThatAreCutOffAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	n, s, other := behind(t, patient)
+	n.add(3, any_, cutOff)
+	if _, err := s.Get(t.Context(), "missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Get of a missing key: %v", err)
+	}
+	n.add(2, puts, func(req *http.Request) (*http.Response, error) {
+		resp, err := says(403, "RequestTimeTooSkewed")(req)
+		resp.Body = io.NopCloser(failing{})
+		return resp, err
+	})
+	if err := s.PutIfAbsent(t.Context(), "key", []byte("content")); err != nil {
+		t.Errorf("PutIfAbsent: %v", err)
+	}
+	wantGet(t, other, "key", "content")
+	n, s, _ = behind(t, hasty)
+	n.add(always, any_, func(req *http.Request) (*http.Response, error) {
+		resp, err := says(404, "NoSuchKey")(req)
+		resp.Body = io.NopCloser(failing{})
+		return resp, err
+	})
+	if _, err := s.Get(t.Context(), "missing"); !errcode.Has(err, errcode.StoreUnreachable) {
+		t.Errorf("Get that never hears why: %v, want code %s", err, errcode.StoreUnreachable.ID)
+	}
+}
+
 func TestStormWithoutEndHasACode(t *testing.T) {
 	t.Parallel()
 	n, s, _ := behind(t, hasty)
