@@ -161,9 +161,6 @@ func (r trial) injections() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(r.trace), func(line string) bool { return !strings.Contains(line, "(INJECTED)") }), "\n")
 }
 
-// coded is how every error ends up on standard error.
-var coded = regexp.MustCompile(`(?ms)^error: .*?\b(MB\d{4}) .*\n\s+safe: .*\n\s+next: `)
-
 // diskCodes are what a broken or full disk may be called, by exit code.
 var diskCodes = map[int][]string{
 	1: {errcode.StoreFull.ID, errcode.StoreDiskError.ID, errcode.StoreFsync.ID},

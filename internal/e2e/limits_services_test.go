@@ -159,12 +159,3 @@ func rights(t *testing.T, w *world, folder string, mode os.FileMode) {
 		t.Fatal(err)
 	}
 }
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -226,4 +227,16 @@ func (w *world) whole() {
 	if _, err := fmt.Sscanf(strings.TrimPrefix(e.out, "f\n"), "%d %d %d", &rows, &distinct, &last); err != nil || rows != distinct || last != rows-1 {
 		w.t.Errorf("after the crash a reader sees %q (%v)", e.out, err)
 	}
+}
+
+// coded is how every error ends up on standard error.
+var coded = regexp.MustCompile(`(?ms)^error: .*?\b(MB\d{4}) .*\n\s+safe: .*\n\s+next: `)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
