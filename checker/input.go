@@ -43,10 +43,11 @@ type Expect struct {
 
 // OrphanFile is a data file that the log does not name.
 type OrphanFile struct {
-	Key     string
-	Owner   string // who wrote it: a hash of query and shard; "" if the name is not one of ours
-	Batch   int64  // -1 if the name is not one of ours
-	Attempt string
+	Rejected bool // in the table of rejected rows
+	Key      string
+	Owner    string // who wrote it: a hash of query and shard; "" if the name is not one of ours
+	Batch    int64  // -1 if the name is not one of ours
+	Attempt  string
 }
 
 // Check verifies once, all rules that can be.

@@ -9,8 +9,8 @@ import (
 // ourName is the name of a data file that this program wrote: part-<n>-<owner>-<batch>-<attempt>.<codec>.parquet, or opt-... by optimize.
 var ourName = regexp.MustCompile(`^(?:part|opt)-\d{5,}-([0-9a-f]{16})-(\d{1,18})-([0-9a-f]+)\.`)
 
-func orphanOf(key string) OrphanFile {
-	f := OrphanFile{Key: key, Batch: -1}
+func orphanOf(key string, rejected bool) OrphanFile {
+	f := OrphanFile{Rejected: rejected, Key: key, Batch: -1}
 	if m := ourName.FindStringSubmatch(key[strings.LastIndexByte(key, '/')+1:]); m != nil {
 		f.Owner, f.Attempt = m[1], m[3]
 		f.Batch, _ = strconv.ParseInt(m[2], 10, 64) // at most 18 digits

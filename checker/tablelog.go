@@ -155,8 +155,8 @@ func (t *tableLog) begin(ctx context.Context, l *listing, r *Report, to follower
 		return fmt.Errorf("checker: %s: %w", t.label, err)
 	}
 	t.state, t.sums[t.base] = s, s.sum
-	for v := t.oldest; v <= t.base; v++ {
-		version, err := t.read(ctx, l.commits[v], v, r)
+	for n, got := range t.fetch(ctx, t.oldest, t.base) {
+		version, err := t.read(got, l.commits[n], n, r)
 		if err != nil {
 			return err
 		}
@@ -184,8 +184,8 @@ func (t *tableLog) goOn(ctx context.Context, l *listing, r *Report, to follower)
 		newest++
 	}
 	first, told := t.state.version+1, time.Now()
-	for n := first; n <= newest; n++ {
-		v, err := t.read(ctx, l.commits[n], n, r)
+	for n, got := range t.fetch(ctx, first, newest) {
+		v, err := t.read(got, l.commits[n], n, r)
 		if err != nil {
 			return err
 		}
@@ -235,8 +235,8 @@ func (t *tableLog) apply(v *Version, r *Report, to follower) error {
 }
 
 // read reads a version. nil: it cannot be read, which is reported.
-func (t *tableLog) read(ctx context.Context, info objstore.Info, n int64, r *Report) (*Version, error) {
-	data, err := t.store.Get(ctx, t.format.commitKey(n))
+func (t *tableLog) read(got fetched, info objstore.Info, n int64, r *Report) (*Version, error) {
+	data, err := got.data, got.err
 	if err != nil {
 		return nil, fmt.Errorf("checker: %s: %w", t.at(n), err)
 	}

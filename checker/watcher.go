@@ -11,6 +11,7 @@ import (
 type Watcher struct {
 	in      Input
 	report  *Report
+	looks   int
 	query   *queryLog // nil: no checkpoint
 	main    *side
 	reject  *side // nil: none
@@ -69,6 +70,7 @@ func (w *Watcher) Report() *Report { return w.report }
 // Look reads what has come since the last look and verifies it. It returns the violations that are new; an error means that something could not be read.
 func (w *Watcher) Look(ctx context.Context) ([]Violation, error) {
 	before := len(w.report.Violations)
+	w.looks++
 	if err := w.look(ctx); err != nil {
 		return nil, err
 	}
