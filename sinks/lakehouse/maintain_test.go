@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"microbatch/ident"
@@ -20,45 +21,44 @@ import (
 func TestARunningQueryKeepsItsTableInOrder(t *testing.T) {
 	for _, format := range []string{"parquet", "delta"} {
 		t.Run(format, func(t *testing.T) {
-			p := newPlace(format)
-			offset := time.Duration(0)
-			now := func() time.Time { return time.Now().Add(offset) }
-			d := p.start(t, sinktest.Query("q", 1), func(c *Config) {
-				c.Maintenance = Maintenance{OptimizeEvery: time.Hour, VacuumRetain: 7 * 24 * time.Hour}
-				c.AllowReplacedFiles = true
-				c.Now = now
-			})
-			s := d.Sink.(*Sink)
-			var want []int64
-			for id := range ident.BatchID(60) {
-				d.Commit(sinks.Committed, id, "a", []int64{int64(id)})
-				want = append(want, int64(id))
-				offset += 20 * time.Hour
-				if err := s.Maintain(t.Context(), now()); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlace(format)
+				d := p.start(t, sinktest.Query("q", 1), func(c *Config) {
+					c.Maintenance = Maintenance{OptimizeEvery: time.Hour, VacuumRetain: 7 * 24 * time.Hour}
+					c.AllowReplacedFiles = true
+				})
+				s := d.Sink.(*Sink)
+				var want []int64
+				for id := range ident.BatchID(60) {
+					d.Commit(sinks.Committed, id, "a", []int64{int64(id)})
+					want = append(want, int64(id))
+					<-time.After(20 * time.Hour)
+					if err := s.Maintain(t.Context(), time.Now()); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			rows := p.rows(t)
-			slices.Sort(rows)
-			if !slices.Equal(rows, want) {
-				t.Fatalf("rows %v", rows)
-			}
-			if files := p.keys(t, ".parquet"); len(files) > 30 {
-				t.Errorf("%d files after optimize and vacuum", len(files))
-			}
-			if len(p.keys(t, ".checkpoint.")) == 0 {
-				t.Error("no table checkpoint was written")
-			}
-			if first := p.keys(t, translog.Format(format).CommitKey(0)); len(first) > 0 {
-				t.Error("the log was not cleaned after 50 days")
-			}
-			report, err := s.Table().Check(t.Context())
-			if err != nil || len(report.Problems)+len(report.Orphans) > 0 || report.Rows != 60 {
-				t.Errorf("check: %+v, %v", report, err)
-			}
-			if v := d.Visible(); v.Batch != 59 {
-				t.Errorf("batch %s is visible after the clean-up", v.Batch)
-			}
+				rows := p.rows(t)
+				slices.Sort(rows)
+				if !slices.Equal(rows, want) {
+					t.Fatalf("rows %v", rows)
+				}
+				if files := p.keys(t, ".parquet"); len(files) > 30 {
+					t.Errorf("%d files after optimize and vacuum", len(files))
+				}
+				if len(p.keys(t, ".checkpoint.")) == 0 {
+					t.Error("no table checkpoint was written")
+				}
+				if first := p.keys(t, translog.Format(format).CommitKey(0)); len(first) > 0 {
+					t.Error("the log was not cleaned after 50 days")
+				}
+				report, err := s.Table().Check(t.Context())
+				if err != nil || len(report.Problems)+len(report.Orphans) > 0 || report.Rows != 60 {
+					t.Errorf("check: %+v, %v", report, err)
+				}
+				if v := d.Visible(); v.Batch != 59 {
+					t.Errorf("batch %s is visible after the clean-up", v.Batch)
+				}
+			})
 		})
 	}
 }

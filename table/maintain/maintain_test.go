@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -262,46 +263,67 @@ func TestOptimizeYieldsToOtherWriters(t *testing.T) {
 }
 
 func TestVacuumKeepsWhatMayBeNeeded(t *testing.T) {
-	l := newLake(t, translog.Delta)
-	first := l.append(0)
-	l.append(2)
-	l.stage(4) // of a killed attempt
-	l.commit(action.Action{Remove: first[0].Tombstone(l.log.Now().UnixMilli(), true)})
-	if err := l.store.Put(t.Context(), "_hidden/x.parquet", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	vacuum := func(o VacuumOptions) int {
-		t.Helper()
-		r, err := Vacuum(t.Context(), l.log, o)
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLake(t, translog.Delta)
+		first := l.append(0)
+		l.append(2)
+		l.stage(4) // of a killed attempt
+		l.commit(action.Action{Remove: first[0].Tombstone(l.log.Now().UnixMilli(), true)})
+		if err := l.store.Put(t.Context(), "_hidden/x.parquet", []byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		return len(r.Keys)
-	}
-	if n := vacuum(VacuumOptions{}); n != 0 {
-		t.Errorf("%d young files deleted", n)
-	}
-	for _, short := range []time.Duration{0, time.Hour, 47 * time.Hour} {
-		if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(short)}); !errcode.Has(err, errcode.TableRetention) {
-			t.Errorf("retain %s: %v", short, err)
+		vacuum := func(o VacuumOptions) int {
+			t.Helper()
+			r, err := Vacuum(t.Context(), l.log, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(r.Keys)
 		}
-	}
-	if n := vacuum(VacuumOptions{Force: true}); n != 0 {
-		t.Errorf("force without a retention deleted %d young files", n)
-	}
-	l.offset = 8 * 24 * time.Hour
-	if n := vacuum(VacuumOptions{DryRun: true}); n != 2 || len(l.files()) != 3 {
-		t.Errorf("dry run: %d files named, %d left", n, len(l.files()))
-	}
-	if n := vacuum(VacuumOptions{}); n != 2 || len(l.files()) != 1 {
-		t.Errorf("%d files deleted, %d left", n, len(l.files()))
-	}
-	if diff := cmp.Diff([]int64{2}, l.ids()); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if _, err := l.store.Stat(t.Context(), "_hidden/x.parquet"); err != nil {
-		t.Errorf("a hidden file: %v", err)
-	}
+		if n := vacuum(VacuumOptions{}); n != 0 {
+			t.Errorf("%d young files deleted", n)
+		}
+		for _, short := range []time.Duration{0, time.Hour, 47 * time.Hour} {
+			if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(short)}); !errcode.Has(err, errcode.TableRetention) {
+				t.Errorf("retain %s: %v", short, err)
+			}
+		}
+		if n := vacuum(VacuumOptions{Force: true}); n != 0 {
+			t.Errorf("force without a retention deleted %d young files", n)
+		}
+		<-time.After(8 * 24 * time.Hour)
+		if n := vacuum(VacuumOptions{DryRun: true}); n != 2 || len(l.files()) != 3 {
+			t.Errorf("dry run: %d files named, %d left", n, len(l.files()))
+		}
+		if n := vacuum(VacuumOptions{}); n != 2 || len(l.files()) != 1 {
+			t.Errorf("%d files deleted, %d left", n, len(l.files()))
+		}
+		if diff := cmp.Diff([]int64{2}, l.ids()); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		if _, err := l.store.Stat(t.Context(), "_hidden/x.parquet"); err != nil {
+			t.Errorf("a hidden file: %v", err)
+		}
+	})
+}
+
+// TestAClockThatIsYearsAheadDeletesNothing: a query has staged a file, then a machine whose clock is ten years ahead vacuums, then the query commits.
+func TestAClockThatIsYearsAheadDeletesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLake(t, translog.Delta)
+		l.append(0)
+		adds := l.stage(2)
+		l.offset = 10 * 365 * 24 * time.Hour
+		for _, retain := range []*time.Duration{nil, new(48 * time.Hour)} {
+			if r, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: retain}); err != nil || len(r.Keys) > 0 {
+				t.Errorf("deleted %v, %v", r.Keys, err)
+			}
+		}
+		l.commit(action.Action{Add: adds[0]})
+		if diff := cmp.Diff([]int64{0, 2}, l.ids()); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestVacuumObeysTheTablesOwnRetention(t *testing.T) {

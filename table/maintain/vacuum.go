@@ -49,17 +49,23 @@ func Vacuum(ctx context.Context, log *translog.Log, o VacuumOptions) (VacuumResu
 		retain = 0
 	}
 	cutoff := log.Now().Add(-retain)
-	needed, err := neededFiles(log.Store(), files, cutoff)
+	old, err := oldFiles(ctx, log.Store(), files, cutoff)
 	if err != nil {
 		return result, err
 	}
-	for info, err := range log.Store().List(ctx, "", "") {
+	if len(old) > 0 && !o.DryRun { // what is deleted is old by the store's clock too (N4)
+		now, err := log.StoreTime(ctx)
 		if err != nil {
-			return result, fmt.Errorf("list %s: %w", log.Store().URL(), err)
+			return result, err
 		}
-		if !isData(info.Key) || needed[info.Key] || info.Modified.After(cutoff) {
-			continue
+		if limit := now.Add(-retain); limit.Before(cutoff) {
+			cutoff = limit
+			if old, err = oldFiles(ctx, log.Store(), files, cutoff); err != nil {
+				return result, err
+			}
 		}
+	}
+	for _, info := range old {
 		result.Keys = append(result.Keys, info.Key)
 		result.Bytes += info.Size
 	}
@@ -67,6 +73,23 @@ func Vacuum(ctx context.Context, log *translog.Log, o VacuumOptions) (VacuumResu
 		return result, nil
 	}
 	return result, deleteAll(ctx, log.Store(), &result, cutoff)
+}
+
+// oldFiles are the files that are not needed and not younger than cutoff.
+func oldFiles(ctx context.Context, store objstore.Store, files *translog.Files, cutoff time.Time) (old []objstore.Info, err error) {
+	needed, err := neededFiles(store, files, cutoff)
+	if err != nil {
+		return nil, err
+	}
+	for info, err := range store.List(ctx, "", "") {
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", store.URL(), err)
+		}
+		if isData(info.Key) && !needed[info.Key] && !info.Modified.After(cutoff) {
+			old = append(old, info)
+		}
+	}
+	return old, nil
 }
 
 func deleteAll(ctx context.Context, store objstore.Store, result *VacuumResult, cutoff time.Time) (err error) {

@@ -17,23 +17,54 @@ func (l *Log) Cleanup(ctx context.Context, s *State) (int, error) {
 	if s.Property("delta.enableExpiredLogCleanup") == "false" {
 		return 0, nil
 	}
-	now := l.now()
-	cutoff := now.Add(-max(s.LogRetention(), MinRetention)).UTC().Truncate(24 * time.Hour)
 	found, err := l.list(ctx, 0, s.Version)
 	if err != nil {
 		return 0, err
 	}
-	keep := int64(-1) // the newest checkpoint that is old enough: it, its commit and all that follows stay
-	for _, c := range found.checkpoints {
-		last := c.files[len(c.files)-1]
-		if !last.Modified.After(cutoff) {
-			keep = max(keep, c.version)
+	cutoff := s.cutoff(l.now())
+	keep := found.oldCheckpoint(cutoff)
+	if keep > 0 { // what is deleted is old by the store's clock too: this machine's may be years ahead
+		now, err := l.StoreTime(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if limit := s.cutoff(now); limit.Before(cutoff) {
+			cutoff, keep = limit, found.oldCheckpoint(limit)
 		}
 	}
 	if keep <= 0 {
 		return 0, nil
 	}
 	return l.deleteBefore(ctx, keep, cutoff)
+}
+
+// cutoff is the time before which entries may go.
+func (s *State) cutoff(now time.Time) time.Time {
+	return now.Add(-max(s.LogRetention(), MinRetention)).UTC().Truncate(24 * time.Hour)
+}
+
+// oldCheckpoint is the version of the newest checkpoint that is old enough: it, its commit and all that follows stay. -1 if there is none.
+func (s *listing) oldCheckpoint(cutoff time.Time) int64 {
+	keep := int64(-1)
+	for _, c := range s.checkpoints {
+		if last := c.files[len(c.files)-1]; !last.Modified.After(cutoff) {
+			keep = max(keep, c.version)
+		}
+	}
+	return keep
+}
+
+// StoreTime is the time by the store's clock, which dates its files. It is read from a file beside the log, which readers pass over and which is written for that.
+func (l *Log) StoreTime(ctx context.Context) (time.Time, error) {
+	key := l.format.Dir() + "_clock"
+	if err := l.store.Put(ctx, key, []byte("written to be dated\n")); err != nil {
+		return time.Time{}, fmt.Errorf("put %s: %w", key, err)
+	}
+	info, err := l.store.Stat(ctx, key)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("stat %s: %w", key, err)
+	}
+	return info.Modified, nil
 }
 
 // deleteBefore deletes all log files of versions below keep, ascending, and stops at the first that is not old enough.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,9 +30,48 @@ type script struct {
 }
 
 func newScript(format Format) *script {
-	s := &script{store: mem.New(), views: map[string]*State{}}
-	s.log = New(s.store, format, func() time.Time { return time.Now().Add(s.offset) })
+	s := &script{views: map[string]*State{}}
+	now := func() time.Time { return time.Now().Add(s.offset) }
+	s.store = dated{mem.New(), now, map[string]time.Time{}}
+	s.log = New(s.store, format, now)
 	return s
+}
+
+// dated is a store whose clock is set.
+type dated struct {
+	objstore.Store
+	now func() time.Time
+	put map[string]time.Time
+}
+
+func (d dated) PutIfAbsent(ctx context.Context, key string, data []byte) error {
+	err := d.Store.PutIfAbsent(ctx, key, data)
+	if err == nil {
+		d.put[key] = d.now()
+	}
+	return err
+}
+
+func (d dated) Put(ctx context.Context, key string, data []byte) error {
+	d.put[key] = d.now()
+	return d.Store.Put(ctx, key, data)
+}
+
+func (d dated) Stat(ctx context.Context, key string) (objstore.Info, error) {
+	info, err := d.Store.Stat(ctx, key)
+	info.Modified = d.put[key]
+	return info, err
+}
+
+func (d dated) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
+	return func(yield func(objstore.Info, error) bool) {
+		for info, err := range d.Store.List(ctx, prefix, after) {
+			info.Modified = d.put[info.Key]
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -3,6 +3,7 @@ package translog
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"microbatch/objstore/faultstore"
@@ -15,41 +16,62 @@ import (
 func TestALogIsWholeAtEachPrefixOfItsCleanup(t *testing.T) {
 	for _, format := range []Format{Parquet, Delta} {
 		t.Run(string(format), func(t *testing.T) {
-			for cut := 1; ; cut++ {
-				inner := mem.New()
-				store := faultstore.New(inner)
-				later := time.Duration(0)
-				log := New(store, format, func() time.Time { return time.Now().Add(later) })
-				states := []*State{begin(t, log)}
-				for i := range 12 {
-					state := add(t, log, states[i], i)
-					if i%4 == 3 {
-						var err error
-						if state, err = log.WriteCheckpoint(t.Context(), state); err != nil {
-							t.Fatal(err)
-						}
-					}
-					states = append(states, state)
-				}
-				later = 90 * 24 * time.Hour
-				store.Inject(faultstore.MustParse(fmt.Sprintf("delete#%d fail", cut)))
-				if _, err := log.Cleanup(t.Context(), states[12]); err == nil {
-					if cut < 10 {
-						t.Errorf("only %d files were deleted", cut-1)
-					}
-					return
-				}
-				store.Heal()
-				checkWhole(t, log, cut)
-				for _, old := range states {
-					checkSleeper(t, New(inner.Clone(), format, time.Now), old, cut)
-				}
-				if _, err := log.Cleanup(t.Context(), states[12]); err != nil {
-					t.Fatal(err)
-				}
-				checkWhole(t, log, cut)
+			for cut, left := 1, true; left; cut++ {
+				synctest.Test(t, func(t *testing.T) { left = cleanUpCut(t, format, cut) })
 			}
 		})
+	}
+}
+
+// cleanUpCut is one history with one cut; left reports whether there was something to cut off.
+func cleanUpCut(t *testing.T, format Format, cut int) (left bool) {
+	inner := mem.New()
+	store := faultstore.New(inner)
+	log := New(store, format, time.Now)
+	states := []*State{begin(t, log)}
+	for i := range 12 {
+		state := add(t, log, states[i], i)
+		if i%4 == 3 {
+			var err error
+			if state, err = log.WriteCheckpoint(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		states = append(states, state)
+	}
+	<-time.After(90 * 24 * time.Hour)
+	store.Inject(faultstore.MustParse(fmt.Sprintf("delete#%d fail", cut)))
+	if _, err := log.Cleanup(t.Context(), states[12]); err == nil {
+		if cut < 10 {
+			t.Errorf("only %d files were deleted", cut-1)
+		}
+		return false
+	}
+	store.Heal()
+	checkWhole(t, log, cut)
+	for _, old := range states {
+		checkSleeper(t, New(inner.Clone(), format, time.Now), old, cut)
+	}
+	if _, err := log.Cleanup(t.Context(), states[12]); err != nil {
+		t.Fatal(err)
+	}
+	checkWhole(t, log, cut)
+	return true
+}
+
+// TestAClockThatIsYearsAheadCleansNothing: entries are dated by the store.
+func TestAClockThatIsYearsAheadCleansNothing(t *testing.T) {
+	log := New(mem.New(), Delta, func() time.Time { return time.Now().AddDate(10, 0, 0) })
+	state := begin(t, log)
+	for i := range 3 {
+		state = add(t, log, state, i)
+	}
+	state, err := log.WriteCheckpoint(t.Context(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := log.Cleanup(t.Context(), state); n != 0 || err != nil {
+		t.Errorf("%d entries deleted, %v", n, err)
 	}
 }
 
