@@ -56,7 +56,10 @@ func (s *simulation) spawn(name string, r role, work func(ctx context.Context, a
 	ctx, a.cancel = context.WithCancel(context.Background())
 	s.actors = append(s.actors, a)
 	s.note("%s starts", a.Name)
-	go func() { a.ended <- work(ctx, a) }()
+	go func() {
+		a.ended <- work(ctx, a)
+		s.floor.Nudge()
+	}()
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -206,7 +207,7 @@ func (s *simulation) bury(a *actor, err error) {
 	if n := a.alloc.bytes.Load(); n != 0 {
 		s.violate("%s leaves %d bytes of Arrow memory: %v", a.Name, n, err)
 	}
-	asked := a.role == maintaining && errors.Is(err, context.Canceled)
+	asked := a.role == maintaining && (errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist)) // it was stopped, or there is no table yet
 	if !a.killed && err != nil && !asked {
 		s.judgeEnd(a, err)
 	}
@@ -311,17 +312,17 @@ func (s *simulation) idle() {
 		time.Sleep(time.Until(s.restartAt))
 		return
 	}
-	before := s.ending()
-	for pause := 10 * time.Millisecond; pause < 60*24*time.Hour; pause *= 2 {
-		nap := pause
-		for _, until := range s.held {
-			nap = min(nap, max(time.Until(until), 0))
-		}
-		time.Sleep(nap)
+	deadline := time.Now().Add(60 * 24 * time.Hour)
+	for time.Now().Before(deadline) {
 		synctest.Wait()
-		if w := s.choose(); w != nil || before != s.ending() {
+		if s.choose() != nil || s.ending() < len(s.actors) {
 			return
 		}
+		nap := time.Until(deadline)
+		for _, until := range s.held {
+			nap = min(nap, max(time.Until(until), time.Millisecond))
+		}
+		s.floor.Idle(nap)
 	}
 	s.violate("nothing happens any more")
 }
@@ -512,7 +513,7 @@ func (s *simulation) end() {
 		}
 		time.Sleep(time.Minute)
 	}
-	for _, a := range s.actors {
+	for _, a := range slices.Clone(s.actors) {
 		select {
 		case err := <-a.ended:
 			s.bury(a, err)

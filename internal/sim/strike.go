@@ -91,6 +91,7 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.disturbed = true
 		s.held[w] = time.Now().Add(time.Duration(f.Arg) * time.Second)
 	case asleep:
+		s.disturbed = true // deadlines pass
 		time.Sleep(time.Duration(f.Arg) * time.Hour)
 		s.let(w, gate.Verdict{})
 	case clock:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Floor holds every operation until a scheduler lets it go.
@@ -12,6 +13,7 @@ type Floor struct {
 	mu      sync.Mutex
 	waiting []*Waiting
 	arrived int
+	nudged  chan struct{}
 }
 
 // Waiting is an operation on the floor.
@@ -30,6 +32,7 @@ func (f *Floor) Judge(ctx context.Context, c Call) (Verdict, error) {
 	w.number = f.arrived
 	f.waiting = append(f.waiting, w)
 	f.mu.Unlock()
+	f.Nudge()
 	select {
 	case v := <-w.verdict:
 		return v, nil
@@ -53,6 +56,33 @@ func (f *Floor) Waiting() []*Waiting {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Place, b.Place), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key), a.number-b.number)
 	})
 	return ws
+}
+
+// Idle waits until an operation has arrived since the last call, or somebody has nudged, at most for d.
+func (f *Floor) Idle(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-f.nudge():
+	case <-timer.C:
+	}
+}
+
+// Nudge ends Idle.
+func (f *Floor) Nudge() {
+	select {
+	case f.nudge() <- struct{}{}:
+	default: // it is to end already
+	}
+}
+
+func (f *Floor) nudge() chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nudged == nil {
+		f.nudged = make(chan struct{}, 1)
+	}
+	return f.nudged
 }
 
 // Let gives the operation its verdict.

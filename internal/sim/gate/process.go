@@ -53,6 +53,7 @@ func (f Fate) String() string {
 type Verdict struct {
 	Fate Fate
 	Err  error
+	Done func(error) // if set: is told what a Pass has come to, before the process is
 }
 
 // Call is an operation before its judge.
@@ -133,6 +134,9 @@ func (p *Process) pass(ctx context.Context, c Call) error {
 	switch v.Fate {
 	case Pass:
 		err = act()
+		if v.Done != nil {
+			v.Done(err)
+		}
 	case Fail, Late:
 		err = v.Err
 	case Lose:
