@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,5 +128,28 @@ func TestRulesThatSayNothingAreRefused(t *testing.T) {
 		if r, err := faultstore.Parse(text); err == nil {
 			t.Errorf("%q: %+v, want an error", text, r)
 		}
+	}
+}
+
+// Histories of a store whose answers are lost, done or not, are linearizable if what is uncertain may have happened at any later time.
+func TestHistoriesWithLostAnswersAreLinearizable(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		inner := mem.New()
+		var stores []objstore.Store
+		for range 3 {
+			s := faultstore.New(inner)
+			for _, op := range []string{"putifabsent", "put", "delete"} {
+				for range 4 {
+					kind := faultstore.Lose
+					if random.IntN(2) == 0 {
+						kind = faultstore.Fail
+					}
+					s.Inject(faultstore.Rule{Op: op, Nth: 1 + random.IntN(25), Kind: kind, Err: objstore.ErrUncertain})
+				}
+			}
+			stores = append(stores, s)
+		}
+		storetest.Linearizable(t, stores, storetest.Mixed()...)
 	}
 }

@@ -82,9 +82,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		if c.Endpoint != "" {
 			o.BaseEndpoint = aws.String(c.Endpoint)
 		}
-		if c.Transport != nil {
-			o.HTTPClient = &http.Client{Transport: c.Transport}
-		}
+		o.HTTPClient = &http.Client{Transport: transportOf(cfg, c), CheckRedirect: neverFollow}
 		o.UsePathStyle = c.PathStyle
 		o.Retryer = aws.NopRetryer{}
 		o.ContinueHeaderThresholdBytes = -1 // a round trip more for each part
@@ -122,6 +120,16 @@ func load(ctx context.Context, c Config) (aws.Config, error) {
 	}
 	return cfg, err
 }
+
+func transportOf(cfg aws.Config, c Config) http.RoundTripper {
+	if built, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok && c.Transport == nil {
+		return built.GetTransport()
+	}
+	return c.Transport
+}
+
+// neverFollow makes a redirect an answer like any other: it is refused. The SDK would follow 307 and 308 to any host, with the object's content in the request.
+func neverFollow(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func exposeOrEmpty(s secret.Secret) string {
 	if s.IsZero() {

@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"testing"
 
@@ -27,16 +28,36 @@ func TestVersityGWConforms(t *testing.T) {
 
 func conform(t *testing.T, server services.S3Server) {
 	storetest.Run(t, func(t *testing.T) objstore.Store {
-		return open(t, s3.Config{
-			Bucket: server.NewBucket(t), Prefix: "some/prefix", Endpoint: server.Endpoint, Region: server.Region, PathStyle: true,
-			AccessKey: secret.Of(server.AccessKey), SecretKey: secret.Of(server.SecretKey),
-		})
+		c := configOf(t, server)
+		c.Prefix = "some/prefix"
+		return open(t, c)
 	})
 }
 
 func TestInProcessServerConforms(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) objstore.Store { return open(t, fake(t)) })
+}
+
+// Three clients of one bucket, as three processes have them, on each server.
+func TestClientsOfOneBucketAreLinearizable(t *testing.T) {
+	t.Parallel()
+	minio, versity := services.MinIO(t), services.VersityGW(t)
+	for name, c := range map[string]s3.Config{"in process": fake(t), minio.Name: configOf(t, minio), versity.Name: configOf(t, versity)} {
+		for n := range 2 {
+			c.Prefix = fmt.Sprint("history", n)
+			if storetest.Linearizable(t, []objstore.Store{open(t, c), open(t, c), open(t, c)}, storetest.Mixed()...); t.Failed() {
+				t.Fatalf("on %s", name)
+			}
+		}
+	}
+}
+
+func configOf(t *testing.T, server services.S3Server) s3.Config {
+	return s3.Config{
+		Bucket: server.NewBucket(t), Endpoint: server.Endpoint, Region: server.Region, PathStyle: true,
+		AccessKey: secret.Of(server.AccessKey), SecretKey: secret.Of(server.SecretKey),
+	}
 }
 
 // fake is an S3 server in this process with one empty bucket.

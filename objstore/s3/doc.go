@@ -16,5 +16,7 @@
 // Writers collect up to one part (8 MiB). A smaller object is one PutObject; a larger one is a multipart upload whose parts are sent while the caller goes on
 // writing, a few at a time for the whole store. Readers fetch ranges; one that reads on where it stopped is given larger and larger ranges.
 //
+// A redirect is an answer like any other and refused: neither data nor signatures go to a host that the configuration does not name.
+//
 // Keys that end in a slash are other programs' folder markers: they are not listed.
 package s3

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -37,16 +38,23 @@ func (s *Store) List(ctx context.Context, prefix, after string) iter.Seq2[objsto
 type lister struct {
 	store  *Store
 	prefix string
-	last   string  // the last key given out, or where to start
-	began  bool    // a key was given out
+	last   string  // the last key given out, or where to start; a page without a token begins behind it
 	token  *string // of the next page; nil at the start and at the end
 }
 
 // page fetches the next page and checks what the log readers rely on: ascending order.
 func (l *lister) page(ctx context.Context) ([]objstore.Info, error) {
+	first := l.token == nil
 	out, err := l.fetch(ctx)
+	if err != nil && l.token != nil && isExpired(err) { // a reader that took its time: the server has forgotten where it was
+		first, l.token = true, nil
+		out, err = l.fetch(ctx)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if out.IsTruncated == nil {
+		return nil, fmt.Errorf("the answer is no listing") // of a proxy, perhaps: it must not pass for an empty one
 	}
 	l.token = nil
 	if aws.ToBool(out.IsTruncated) {
@@ -65,12 +73,12 @@ func (l *lister) page(ctx context.Context) ([]objstore.Info, error) {
 			continue
 		}
 		if info.Key <= l.last {
-			if !l.began {
+			if first && len(infos) == 0 {
 				continue // a server that starts too early, at the starting point or before it
 			}
 			return nil, fmt.Errorf("the server lists %q after %q: not in order", info.Key, l.last)
 		}
-		l.last, l.began = info.Key, true
+		l.last = info.Key
 		infos = append(infos, info)
 	}
 	return infos, nil
@@ -95,6 +103,12 @@ func (l *lister) fetch(ctx context.Context) (out *sdk.ListObjectsV2Output, err e
 	return out, err
 }
 
+// isExpired reports whether a server no longer knows its own continuation token.
+func isExpired(err error) bool {
+	status, code := answer(err)
+	return status == http.StatusBadRequest && (code == "InvalidArgument" || code == "InvalidContinuationToken" || code == "InvalidRequest")
+}
+
 func (l *lister) info(o types.Object, encoding types.EncodingType) (objstore.Info, error) {
 	key := aws.ToString(o.Key)
 	if encoding == types.EncodingTypeUrl {
@@ -103,6 +117,9 @@ func (l *lister) info(o types.Object, encoding types.EncodingType) (objstore.Inf
 			return objstore.Info{}, fmt.Errorf("the server lists a key that does not decode: %w", err)
 		}
 		key = plain
+	}
+	if !strings.HasPrefix(key, l.store.prefix+l.prefix) {
+		return objstore.Info{}, fmt.Errorf("the server lists %q, which does not belong to %s", key, l.store.place(l.prefix))
 	}
 	key = strings.TrimPrefix(key, l.store.prefix)
 	return objstore.Info{Key: key, Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified), ETag: aws.ToString(o.ETag)}, nil

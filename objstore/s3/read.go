@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -44,11 +45,20 @@ func (s *Store) fetch(ctx context.Context, key, byteRange, etag string) ([]byte,
 	if out.ContentLength == nil {
 		return io.ReadAll(out.Body)
 	}
-	data := make([]byte, *out.ContentLength)
-	if _, err := io.ReadFull(out.Body, data); err != nil {
-		return nil, fmt.Errorf("read %d bytes: %w", len(data), io.ErrUnexpectedEOF)
+	return readExactly(out.Body, *out.ContentLength)
+}
+
+// trusted is how many bytes are made room for on the word of a server alone.
+const trusted = 16 << 20
+
+// readExactly reads what the server has announced. A body that ends early, or goes on, is an error.
+func readExactly(body io.Reader, length int64) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, min(max(length, 0), trusted)))
+	n, err := io.Copy(data, io.LimitReader(body, length))
+	if err != nil || n != length {
+		return nil, fmt.Errorf("read %d bytes of %d: %w", n, length, io.ErrUnexpectedEOF)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // Stat describes an object.
