@@ -39,7 +39,7 @@ var exhibits = []exhibit{
 	{bugs.NoDirectorySync, "a power failure takes back what was committed; a batch whose entry of offsets is gone is planned anew, with another range, and skipped by the table: rows are lost", []catcher{
 		in(localfs, "TestPowerLossAtAnyWriteKeepsWhatWasAcknowledged", "TestPowerLossAtEachFaultPoint")}},
 	{bugs.WriteInPlace, "a crash leaves half an entry in a log, and a reader may see one at any time", []catcher{
-		in(localfs, "TestLocalDiskConforms", "TestDiskFaultsHaveCodesAndLeaveNothingHalf")}},
+		in(localfs, "TestDiskFaultsHaveCodesAndLeaveNothingHalf", "TestSyncMakesDurableWhatAKilledProcessHasLinked")}},
 	{bugs.RecordFirst, "a crash between the two loses the batch: it is recorded, and in no table", []catcher{
 		in("engine", "TestCrashAtEveryStoreOperation", "TestOutcomesOfTheCommit")}},
 	{bugs.Replan, "rows that arrived between crash and restart come twice: in the batch that ran again, and in the one after it", []catcher{
@@ -61,7 +61,7 @@ var exhibits = []exhibit{
 	{bugs.VacuumYoung, "files of the batch that is being written are deleted; the commit then names files that are not there", []catcher{
 		in("table/maintain", "TestVacuumKeepsWhatMayBeNeeded")}},
 	{bugs.ConflictIsTaken, "two drivers at once, and both believe that the other has won: a batch is not committed and not tried again", []catcher{
-		in(s3, "TestConflictNeverMeansExists", "TestHistoriesUnderFaultsAreLinearizable")}},
+		in(s3, "TestConflictNeverMeansExists")}},
 	{bugs.ForgetPartitions, "a broker that restarts answers with half its partitions, and all rows of the others are read again", []catcher{
 		in(kafka, "TestPartitionsThatVanishFromTheMetadataAreNeverNew")}},
 	{bugs.UnescapedValue, "a value such as a/b or ../x puts files where no reader finds them, or outside the table", []catcher{

@@ -205,3 +205,18 @@ func TestThatPanics(t *testing.T) {
 }
 
 func TestThatPasses(*testing.T) {}
+
+// TestNoRecipeButThatOfTheMuseumHasTheTag: what make builds and tests otherwise cannot have a bug.
+func TestNoRecipeButThatOfTheMuseumHasTheTag(t *testing.T) {
+	for _, file := range []string{"Makefile", ".ci/run"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			if regexp.MustCompile(`(TAGS|tags)\b.*\bbugs\b`).MatchString(line) && !strings.Contains(line, " vet ") {
+				t.Errorf("%s:%d: %s", file, n+1, line)
+			}
+		}
+	}
+}
