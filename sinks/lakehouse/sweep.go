@@ -3,7 +3,9 @@ package lakehouse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"microbatch/ident"
 	"microbatch/internal/bugs"
@@ -51,7 +53,7 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 	if dirs[""] && (!found || b.Changed) {
 		dirs = map[string]bool{"": true} // the whole table, once
 	}
-	for dir := range dirs {
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		if err := s.sweepDirectory(ctx, dir, !found || b.Changed, id.owner, b.ID, keep); err != nil {
 			return err
 		}

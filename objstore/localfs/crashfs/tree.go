@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -82,8 +83,8 @@ func (c *crash) copy(n *node) *node {
 		}
 	}
 	out.names = make(map[string]*node, len(survived))
-	for name, target := range survived {
-		out.names[name] = c.copy(target)
+	for _, name := range slices.Sorted(maps.Keys(survived)) { // in an order that is repeatable, for the sake of chance
+		out.names[name] = c.copy(survived[name])
 	}
 	out.kept = maps.Clone(out.names)
 	return out
