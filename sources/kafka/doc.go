@@ -20,9 +20,11 @@
 //
 //	(K1) Progress is counted by position, not by records: transaction markers, aborted records and compaction leave holes, which are covered all the same.
 //	(K2) Under read_committed a range ends at the last stable offset, so that what it holds no longer changes.
-//	(K3) A position never moves by itself. What is not there any more is an error, or with on_data_loss: skip a notice that names the exact range.
+//	(K3) A position never moves by itself. What is not there any more is an error, or with on_data_loss: skip a notice that names the exact range. Before
+//	anything is read under a new leader epoch, the leader is asked where the log of the former one ended: a range that was planned further stops.
 //	(K4) A partition that is new begins at its first offset; one that is known never becomes new again, however empty the cluster's metadata are.
 //	(K5) A slab belongs to one tape and is handed to one split; a split gets the slabs of a partition in order.
+//	(K6) The same answers at the same times lead to the same requests, in content and order; no lock is held while one is under way.
 //
 // The path of a record: fetcher (one goroutine for each leader, one answer of the broker at a time) -> slab on the tape of its partition -> split, which
 // decompresses the slab and decodes its records into Arrow columns. Fetchers run ahead of the planned range, into bounded memory, so that the next range

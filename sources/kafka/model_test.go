@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,11 +30,10 @@ func contains(err error, words ...string) bool {
 
 // onFetch is a hook that does something before the nth request for records is served.
 func onFetch(n int, do func()) kafkamodel.Intercept {
+	var seen atomic.Int32
 	return func(_ context.Context, _ int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
-		if req.Key() == int16(kmsg.Fetch) {
-			if n--; n == 0 {
-				do()
-			}
+		if req.Key() == int16(kmsg.Fetch) && seen.Add(1) == int32(n) {
+			do()
 		}
 		return serve()
 	}
@@ -76,11 +76,11 @@ func TestALogThatIsCutWhileItIsReadStopsTheBatch(t *testing.T) {
 
 func TestWhicheverRequestFailsOrLosesItsAnswerNothingIsLostOrDoubled(t *testing.T) {
 	for _, eaten := range []bool{false, true} {
-		for fails := 1; ; fails++ {
-			n := 0
+		for fails := int32(1); ; fails++ {
+			var n atomic.Int32
 			bubble(t, kafkamodel.Config{Brokers: 2}, func(k *kit) {
 				k.hook = func(ctx context.Context, _ int, _ kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
-					if n++; n != fails {
+					if n.Add(1) != fails {
 						return serve()
 					}
 					if eaten {
@@ -103,8 +103,8 @@ func TestWhicheverRequestFailsOrLosesItsAnswerNothingIsLostOrDoubled(t *testing.
 					k.Errorf("request %d: %s", fails, d)
 				}
 			})
-			if n < fails {
-				t.Logf("answers eaten: %v, %d requests", eaten, n)
+			if n.Load() < fails {
+				t.Logf("answers eaten: %v, %d requests", eaten, n.Load())
 				break
 			}
 		}
@@ -435,10 +435,10 @@ func TestAHangingTransactionHoldsTheReaderAndIsNamed(t *testing.T) {
 	bubble(t, kafkamodel.Config{}, func(k *kit) {
 		k.Create("orders", 1)
 		k.produce(0, 0, 10)
-		fetches := 0
+		var fetches atomic.Int32
 		k.hook = func(_ context.Context, _ int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
 			if req.Key() == int16(kmsg.Fetch) {
-				fetches++
+				fetches.Add(1)
 			}
 			return serve()
 		}
@@ -450,15 +450,15 @@ func TestAHangingTransactionHoldsTheReaderAndIsNamed(t *testing.T) {
 		if d := cmp.Diff(numbers(0, 10), k.read(s, "", p)); d != "" {
 			k.Error(d)
 		}
-		before := fetches
+		before := fetches.Load()
 		for range 20 {
 			time.Sleep(10 * time.Second)
 			if q := k.plan(s, p.To, 0); q.To != p.To {
 				k.Fatalf("plan %s", q.To)
 			}
 		}
-		if fetches != before || len(k.notices) != 1 || !k.noticed("orders-0", "stable offset at 10", "20 records", "producer id 77") {
-			k.Errorf("%d fetches, notices %q", fetches-before, k.notices)
+		if fetches.Load() != before || len(k.notices) != 1 || !k.noticed("orders-0", "stable offset at 10", "20 records", "producer id 77") {
+			k.Errorf("%d fetches, notices %q", fetches.Load()-before, k.notices)
 		}
 		hanging.Commit()
 		if d := cmp.Diff(numbers(10, 30), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -17,30 +18,50 @@ import (
 	"microbatch/sources/kafka"
 )
 
-// trace writes down what the brokers are asked, when, and what they answer.
+// trace writes down what the brokers are asked, when, and what they answer; now and then, by its seed, it loses a request or an answer.
 type trace struct {
-	began time.Time
-	mu    sync.Mutex
-	lines []string
+	began  time.Time
+	mu     sync.Mutex
+	chance *rand.Rand
+	lines  []string
 }
 
-// arrived is a hook. The line is written when the request has arrived, whose order is that of the bubble's time.
+// arrived is a hook. The order of what it draws and writes is that in which requests arrive.
 func (tr *trace) arrived(_ context.Context, broker int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
+	luck, line := tr.note(fmt.Sprintf("%v broker %d %s %x", time.Since(tr.began), broker, kmsg.NameForKey(req.Key()), digest(req)))
+	if luck == 0 {
+		return nil, kafkamodel.ErrCut
+	}
 	resp, err := serve()
-	h := fnv.New64a()
-	h.Write(req.AppendTo(nil))
+	if luck == 1 {
+		resp, err = nil, kafkamodel.ErrCut
+	}
+	answer := fmt.Sprintf(" %v", err)
 	if err == nil {
-		h.Write(resp.AppendTo(nil))
+		answer = fmt.Sprintf(" %x", digest(resp))
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.lines = append(tr.lines, fmt.Sprintf("%v broker %d %s %x %v", time.Since(tr.began), broker, kmsg.NameForKey(req.Key()), h.Sum64(), err))
+	tr.lines[line] += answer
 	return resp, err
+}
+
+func (tr *trace) note(line string) (luck, number int) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.lines = append(tr.lines, line)
+	return tr.chance.IntN(40), len(tr.lines) - 1
+}
+
+func digest(message interface{ AppendTo([]byte) []byte }) uint64 {
+	h := fnv.New64a()
+	h.Write(message.AppendTo(nil))
+	return h.Sum64()
 }
 
 // aLifetime is a source on three brokers through every kind of trouble that it survives, and what the brokers saw of it.
 func aLifetime(t *testing.T) (lines []string) {
-	tr := &trace{}
+	tr := &trace{chance: rand.New(rand.NewPCG(1, 1))}
 	bubble(t, kafkamodel.Config{Brokers: 3}, func(k *kit) {
 		tr.began = time.Now()
 		k.hook = tr.arrived

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Intercept stands between a client and a broker: it sees each request that is sent, after it was shared out to the brokers, and calls serve to have it
-// answered. It may wait, fail without asking, ask and lose the answer (ErrCut), ask twice, change the answer. It must return when ctx ends.
+// Intercept stands before a broker: it sees each request that arrives, after it was shared out to the brokers and in the one order of their arrival (M4), and
+// calls serve to have it answered. It may wait, fail without asking, ask and lose the answer (ErrCut), ask twice, change the answer. It must return when ctx ends.
 type Intercept func(ctx context.Context, broker int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error)
 
 // ErrCut is what a client sees of a connection that breaks.
@@ -64,16 +64,6 @@ func (b oneBroker) Request(ctx context.Context, req kmsg.Request) (kmsg.Response
 }
 
 func (cl *Client) send(ctx context.Context, broker int, req kmsg.Request) (kmsg.Response, error) {
-	return cl.hook(ctx, broker, req, func() (kmsg.Response, error) { return cl.serve(ctx, broker, req) })
-}
-
-// versions are what the brokers speak: those of Kafka 3.8.
-var versions = map[kmsg.Key]int16{
-	kmsg.Metadata: 12, kmsg.ListOffsets: 8, kmsg.Fetch: 16, kmsg.OffsetForLeaderEpoch: 4, kmsg.DescribeProducers: 0, kmsg.OffsetCommit: 9,
-}
-
-// serve takes a request over the wire and its answer back (M2).
-func (cl *Client) serve(ctx context.Context, broker int, req kmsg.Request) (kmsg.Response, error) {
 	version, ok := versions[kmsg.Key(req.Key())]
 	if !ok {
 		return nil, fmt.Errorf("kafkamodel: %s: %w", kmsg.NameForKey(req.Key()), kerr.UnsupportedVersion)
@@ -83,8 +73,18 @@ func (cl *Client) serve(ctx context.Context, broker int, req kmsg.Request) (kmsg
 	if err := wait(ctx, cl.cluster.latency(cl.name, broker, wire)); err != nil {
 		return nil, err
 	}
+	return cl.hook(ctx, broker, req, func() (kmsg.Response, error) { return cl.serve(ctx, broker, req, wire) })
+}
+
+// versions are what the brokers speak: those of Kafka 3.8.
+var versions = map[kmsg.Key]int16{
+	kmsg.Metadata: 12, kmsg.ListOffsets: 8, kmsg.Fetch: 16, kmsg.OffsetForLeaderEpoch: 4, kmsg.DescribeProducers: 0, kmsg.OffsetCommit: 9,
+}
+
+// serve takes a request off the wire, and its answer back over it (M2).
+func (cl *Client) serve(ctx context.Context, broker int, req kmsg.Request, wire []byte) (kmsg.Response, error) {
 	arrived := kmsg.RequestForKey(req.Key())
-	arrived.SetVersion(version)
+	arrived.SetVersion(req.GetVersion())
 	if err := arrived.ReadFrom(wire); err != nil {
 		return nil, fmt.Errorf("kafkamodel: %w", err)
 	}
@@ -92,7 +92,7 @@ func (cl *Client) serve(ctx context.Context, broker int, req kmsg.Request) (kmsg
 	if err != nil {
 		return nil, err
 	}
-	resp.SetVersion(version)
+	resp.SetVersion(req.GetVersion())
 	back := req.ResponseKind()
 	if err := back.ReadFrom(resp.AppendTo(nil)); err != nil {
 		return nil, fmt.Errorf("kafkamodel: %w", err)

@@ -1,10 +1,10 @@
 // Package kafkamodel is a model of a Kafka cluster in process, without sockets and goroutines. A source runs on it by its Client; the simulation is its producers,
 // its administrator and its bad luck.
 //
-//	Client --hook--> send --latency--> broker: Metadata | ListOffsets | Fetch | OffsetForLeaderEpoch | DescribeProducers | OffsetCommit
-//	                                     |
-//	Produce, Begin, AddPartitions, ...   v
-//	         '---------------------> Cluster: topic (id) > partition (leader, epochs) > log (batches of format 2, transactions, log start)
+//	Client --latency--> hook ------> broker: Metadata | ListOffsets | Fetch | OffsetForLeaderEpoch | DescribeProducers | OffsetCommit
+//	                                   |
+//	Produce, Begin, AddPartitions, ... v
+//	         '-------------------> Cluster: topic (id) > partition (leader, epochs) > log (batches of format 2, transactions, log start)
 //
 // What always holds:
 //
