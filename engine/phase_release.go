@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/sinks"
@@ -39,7 +40,7 @@ func (d *driver) later(err error, what string, args ...any) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, objstore.ErrFsync):
+	case errors.Is(err, objstore.ErrFsync) && !bugs.Is(bugs.UpkeepGoesOn):
 		return fmt.Errorf(what+": %w", append(args, err)...)
 	}
 	d.warn(what+": %v", append(args, err)...)

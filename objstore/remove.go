@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
+
+	"microbatch/internal/bugs"
 )
 
 // Remove deletes objects and makes that durable: after it has returned nil, none of them comes back with a loss of power. It goes on after an error.
@@ -19,7 +23,11 @@ func Remove(ctx context.Context, s Store, keys []string) error {
 		}
 		gone[path.Dir(key)] = key
 	}
-	for dir, key := range gone {
+	if bugs.Is(bugs.SweepIsNotDurable) {
+		return errors.Join(errs...)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(gone)) {
+		key := gone[dir]
 		if err := s.Sync(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("delete files of %s: %w", dir, err))
 		}

@@ -47,6 +47,11 @@ const (
 	ForgetTopicID     Bug = 42 // a topic that was deleted and created again is read on
 	TrustTheListing   Bug = 43 // checkpoint and sink are believed although they changed while they were looked at
 	ChangedFileIsRead Bug = 44 // a file that has changed since it was planned is read all the same
+	SweepIsNotDurable Bug = 45 // files of dead attempts are deleted, but not durably, before the batch is recorded
+	BuildOnStray      Bug = 46 // what stands behind a version that was cleaned up is taken for the log
+	ClockOfTheMachine Bug = 47 // how old a file is is measured by the clock of this machine alone
+	UpkeepGoesOn      Bug = 48 // a failed fsync in the upkeep after a batch is a warning
+	CutLogIsReadOn    Bug = 49 // a reader that meets a new leader does not ask where the log of the former one ended
 )
 
 // names of the bugs. An array, and no map: what nobody uses of it is in no program.
@@ -60,7 +65,8 @@ var names = [...]string{
 	RejectedLate: "rejected-late", AnyDigest: "any-digest", SweepUnseen: "sweep-unseen", AheadIsAnyRange: "ahead-is-any-range", ForgetRemoves: "forget-removes",
 	CleanupFromTop: "cleanup-from-top", ReleaseFirst: "release-first", NoSyncOfForeign: "no-sync-of-foreign", NoLookBack: "no-look-back",
 	SharedEpoch: "shared-epoch", BlindToRemoves: "blind-to-removes", ForgetTopicID: "forget-topic-id", TrustTheListing: "trust-the-listing",
-	ChangedFileIsRead: "changed-file-is-read",
+	ChangedFileIsRead: "changed-file-is-read", SweepIsNotDurable: "sweep-is-not-durable", BuildOnStray: "build-on-stray", ClockOfTheMachine: "clock-of-the-machine",
+	UpkeepGoesOn: "upkeep-goes-on", CutLogIsReadOn: "cut-log-is-read-on",
 }
 
 // All lists the bugs by number.

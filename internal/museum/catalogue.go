@@ -108,6 +108,16 @@ var exhibits = []exhibit{
 		in("engine", "TestACheckpointThatKeepsChangingIsGivenUp")}},
 	{bugs.ChangedFileIsRead, "a batch that runs again holds other rows than the first time, and rows that a file grew by are lost or come twice", []catcher{
 		in("sources/files", "TestAFileThatChangedSinceItsPlanIsAnError")}},
+	{bugs.SweepIsNotDurable, "a power failure brings the files of a dead attempt back, and readers of a bare glob see its rows twice", []catcher{
+		in(lakehouse, "TestSweptFilesStayAwayAfterPowerLoss")}},
+	{bugs.BuildOnStray, "two drivers that slept through a clean-up of the log: one puts its batch behind the other's stray entry and takes it for committed; it is in no version", []catcher{
+		in(translog, "TestAnEntryInACleanedSlotIsNoPartOfTheLog")}},
+	{bugs.ClockOfTheMachine, "a machine whose clock is years ahead vacuums the files of a batch that is being written; the table then names files that are gone", []catcher{
+		in("table/maintain", "TestAClockThatIsYearsAheadDeletesNothing"), in(translog, "TestAClockThatIsYearsAheadCleansNothing")}},
+	{bugs.UpkeepGoesOn, "the next fsync vouches for a table checkpoint that is not on disk, and after a clean-up of the log a power failure takes the table's history", []catcher{
+		in("engine", "TestAFailedFsyncAfterTheBatchStopsTheQuery")}},
+	{bugs.CutLogIsReadOn, "an unclean election while a batch is read: it holds records that no longer exist, and lacks those in their place", []catcher{
+		in(kafka, "TestALogThatIsCutWhileItIsReadStopsTheBatch")}},
 }
 
 // absent are bugs of the usual list that have no place here yet.

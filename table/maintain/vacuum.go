@@ -58,7 +58,7 @@ func Vacuum(ctx context.Context, log *translog.Log, o VacuumOptions) (VacuumResu
 		if err != nil {
 			return result, err
 		}
-		if limit := now.Add(-retain); limit.Before(cutoff) {
+		if limit := now.Add(-retain); limit.Before(cutoff) && !bugs.Is(bugs.ClockOfTheMachine) {
 			cutoff = limit
 			if old, err = oldFiles(ctx, log.Store(), files, cutoff); err != nil {
 				return result, err
