@@ -246,6 +246,7 @@ func TestTheReportIsForProgramsToo(t *testing.T) {
 	}
 }
 
+// FuzzParse: no entry of a table log or of a checkpoint, whatever it holds, makes the checker panic.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"commitInfo":{"microbatch":{"batch":1}}}` + "\n" + `{"add":{"path":"a","size":1,"stats":"{}","deletionVector":{}}}` + "\n"))
 	f.Add([]byte("v1\n{\"conf\":{}}\n{\"t\":{\"0\":1}}"))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -148,11 +149,16 @@ func syntaxPlace(file string, err error) place {
 	return place{file, 1, 1}
 }
 
+// quoted is text of the file in a message of the YAML parser.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// syntaxMessage says what is wrong without the file's own text, which may be a secret in the wrong place.
 func syntaxMessage(err error) string {
+	message := err.Error()
 	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		return e.Message
+		message = e.Message
 	}
-	return err.Error()
+	return quoted.ReplaceAllString(message, `"..."`)
 }
 
 func (r *reader) at(t *token.Token) place {

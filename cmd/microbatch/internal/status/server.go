@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -90,21 +92,40 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// guard answers only those who name this machine: a page of another site that has rebound its name to 127.0.0.1 does not.
+// guard answers only those who name this machine: a page of another site that has rebound its name to 127.0.0.1 does not. Nor does it answer scripts of
+// other sites, wherever it listens.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		if !s.open && !isLoopback(host) {
+		if !s.open && !isLoopback(hostOf(r.Host)) {
 			http.Error(w, "this server answers only to its own address", http.StatusMisdirectedRequest)
+			return
+		}
+		if !sameSite(r) {
+			http.Error(w, "this server does not answer the scripts of other sites", http.StatusForbidden)
 			return
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
+}
+
+// hostOf is the host of host:port, or of a host alone.
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+}
+
+// sameSite reports whether a request comes from no page, or from a page of this very server.
+func sameSite(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
