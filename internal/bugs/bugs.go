@@ -2,7 +2,8 @@ package bugs
 
 import "strconv"
 
-// Bug is the number of a seeded bug. Up to 26 they are those that engines of this kind have had elsewhere; then come those that this one could have.
+// Bug is the number of a seeded bug. Up to 26 they are those that engines of this kind have had elsewhere; then come those that this one could have, and from 45
+// on some that it had.
 type Bug int
 
 // The bugs, by what the code does wrongly.
