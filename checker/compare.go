@@ -30,6 +30,7 @@ func (w *Watcher) compare(recorded map[int64]objstore.Info) {
 	}
 	for id := range q.commits {
 		w.recorded[id] = true
+		w.newestRecorded = max(w.newestRecorded, id)
 	}
 	w.compareDigests()
 	w.compareEpochs()

@@ -48,7 +48,7 @@ func (w *Watcher) batches() []int64 {
 }
 
 func (w *Watcher) describe(id int64) Batch {
-	b := Batch{ID: id, Version: -1, Digest: "unknown", Recorded: w.recorded[id], Rows: -1, Rejected: -1, Input: -1}
+	b := Batch{ID: id, Version: -1, Digest: "unknown", Recorded: w.isRecorded(id), Rows: -1, Rejected: -1, Input: -1}
 	if n, ok := w.inputs[id]; ok {
 		b.Input = n
 	}
@@ -72,6 +72,14 @@ func (w *Watcher) describe(id int64) Batch {
 		b.Digest = "differs"
 	}
 	return b
+}
+
+// isRecorded reports whether a batch is recorded, or was before its entries were purged.
+func (w *Watcher) isRecorded(id int64) bool {
+	if w.query == nil || w.recorded[id] {
+		return w.query != nil
+	}
+	return w.query.offsets[id] == nil && id < w.newestRecorded
 }
 
 // rejectedRows is the number of a batch's rejected rows; -1 if it is not known.

@@ -20,6 +20,8 @@ type Watcher struct {
 	inputs   map[int64]int64    // records in the range of a batch
 	ends     map[int64][]string // where a batch ends
 	recorded map[int64]bool
+
+	newestRecorded int64 // -1 if none is
 }
 
 // Watch begins. Nothing is read yet.
@@ -48,6 +50,7 @@ func (w *Watcher) restart() {
 	}
 	w.settled = -1
 	w.inputs, w.ends, w.recorded = map[int64]int64{}, map[int64][]string{}, map[int64]bool{}
+	w.newestRecorded = -1
 }
 
 // PowerLoss says that the machine has just lost what was not durable, and that nothing ran since: what was seen may be gone from the end of the logs, and so

@@ -135,7 +135,7 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 		}
 	}
 	w.Flush() // the writer below never fails
-	for _, n := range r.Notices {
+	for _, n := range append(standing(r.Batches), r.Notices...) {
 		fmt.Fprintf(out, "note: %s\n", n)
 	}
 	if n := len(r.Orphans); n > 0 {
@@ -173,6 +173,26 @@ func (a *against) showBatches(out io.Writer, r *checker.Report) {
 	}
 	w.Flush() // the writer below never fails
 	showSums(out, r.Batches)
+}
+
+// standing says in what state batches are that are not simply done.
+func standing(batches []checker.Batch) (notes []string) {
+	purged := 0
+	for _, b := range batches {
+		switch {
+		case b.Digest == "purged":
+			purged++
+		case b.Recorded:
+		case b.Version >= 0:
+			notes = append(notes, fmt.Sprintf("batch %d is in the table and not recorded yet: the running query, or the next start, records it", b.ID))
+		default:
+			notes = append(notes, fmt.Sprintf("batch %d is fixed and not in the table yet: the running query, or the next start, runs it", b.ID))
+		}
+	}
+	if purged > 0 {
+		notes = append(notes, fmt.Sprintf("%s of %d are no longer in the checkpoint, which keeps the newest: they were checked by the table's log alone", plural(purged, "batch"), len(batches)))
+	}
+	return notes
 }
 
 // showSums adds up the batches of which all is known.
