@@ -95,7 +95,7 @@ func TestMinIOBehindABadNetwork(t *testing.T) {
 	minio := services.MinIO(t)
 	network, seed := badNetwork(t, minio.Endpoint[len("http://"):], 70, 20_000)
 	w := onS3(t, "delta", minio, "http://"+network.Addr())
-	retries := w.through(40)
+	retries := w.through(25)
 	network.Schedule(nil)
 	w.feed(2)
 	w.catchUp()
