@@ -143,7 +143,12 @@ func everywhere(at int64) func(partitionName) int64 { return func(partitionName)
 func (s *Source) endsOfEpochs(ctx context.Context, c cluster, epochs byPartition[int32]) (position, error) {
 	var ends position
 	err := s.ask(ctx, "ask for the ends of leader epochs", func(ctx context.Context) (err error) {
-		ends, err = s.offsetsForEpochs(ctx, c, epochs)
+		if ends, err = s.offsetsForEpochs(ctx, c, epochs); err == nil {
+			return nil
+		}
+		if now, err := s.metadata(ctx); err == nil {
+			c = now // others may lead since c was seen, and they answer to nobody who does not know
+		}
 		return err
 	})
 	return ends, err
@@ -160,7 +165,10 @@ func (s *Source) offsetsForEpochs(ctx context.Context, c cluster, epochs byParti
 		}
 		t := &req.Topics[len(req.Topics)-1]
 		p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
-		p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = name.partition, c.leaders[name.topic][name.partition].epoch, epoch
+		p.Partition, p.LeaderEpoch = name.partition, epoch
+		if l, ok := c.leaders.get(name.topic, name.partition); ok {
+			p.CurrentLeaderEpoch = l.epoch
+		}
 		t.Partitions = append(t.Partitions, p)
 	}
 	resp, err := req.RequestWith(ctx, s.client)

@@ -235,6 +235,34 @@ func TestALogThatWasCutIsNeverReadOnFromAnOldPosition(t *testing.T) {
 	}
 }
 
+func TestALeaderThatMovesWhileItIsAskedForTheEndOfAnEpochIsFollowedAtOnce(t *testing.T) {
+	bubble(t, kafkamodel.Config{Brokers: 3}, func(k *kit) {
+		k.Create("orders", 1)
+		k.produce(0, 0, 100)
+		moves := 0
+		k.hook = func(_ context.Context, _ int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
+			if req.Key() == int16(kmsg.OffsetForLeaderEpoch) && moves < 2 {
+				moves++
+				k.MoveLeader("orders", 0, int32(1+moves))
+			}
+			return serve()
+		}
+		s := k.open(k.config())
+		p := k.plan(s, "", 0)
+		k.read(s, "", p)
+		k.MoveLeader("orders", 0, 1) // so that there is a past epoch to ask about
+		k.produce(0, 100, 200)
+		began := time.Now()
+		q := k.plan(s, p.To, 0)
+		if d := cmp.Diff(numbers(100, 200), k.read(s, p.To, q)); d != "" || moves != 2 {
+			k.Errorf("%d moves: %s", moves, d)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			k.Errorf("took %s", took)
+		}
+	})
+}
+
 func TestATopicMadeAgainIsNoticedWheneverItHappens(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		bubble(t, kafkamodel.Config{}, func(k *kit) {
