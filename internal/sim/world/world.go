@@ -65,6 +65,15 @@ func New(m Medium, partitions int) *World {
 	return w
 }
 
+// On is a world of Objects in stores that the caller has made. It cannot be cloned.
+func On(stores map[string]objstore.Store, partitions int) *World {
+	w := New(Objects, partitions)
+	for place, s := range stores {
+		w.stores[place] = unlocked{s}
+	}
+	return w
+}
+
 func (w *World) mount(place string, disk *crashfs.FS) {
 	w.disks[place] = disk
 	w.stores[place] = localfs.NewOn(disk, localfs.Options{Private: place == Checkpoint})

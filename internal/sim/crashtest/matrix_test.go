@@ -1,0 +1,210 @@
+//go:build failpoints
+
+package crashtest
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"microbatch/internal/figures"
+	"microbatch/sinks/lakehouse"
+)
+
+var (
+	fullSweep = flag.Bool("full", false, "try every operation, every loss of power and many deaths in a row; otherwise a share")
+	update    = flag.Bool("update", false, "write the results into docs/exactly-once.md")
+	// The full matrix is swept by processes of this program, one for each kind of sink: fault points belong to a process.
+	resultsFile = flag.String("results", "", "of a process of the full matrix: where its results go")
+)
+
+// result is one death and what came after it.
+type result struct {
+	Level    int // 0: of a first run; 1: of a replay; 2: of a replay's replay
+	Kind     string
+	Scenario string
+	Phase    string
+	Point    string
+	Fate     fate
+	Found    string // by the next process
+	Swept    bool   // the next process deleted files of the dead
+	Share    bool   // is tried in every run of the tests
+}
+
+// matrix collects results.
+type matrix struct {
+	results []result
+	left    int // scenarios that -run has left out
+}
+
+func (m *matrix) add(r result) { m.results = append(m.results, r) }
+
+// TestCrashMatrix lets processes die everywhere, checks that nothing is lost or doubled, that nothing was left out, and that the page says so.
+func TestCrashMatrix(t *testing.T) {
+	m := &matrix{}
+	switch {
+	case *fullSweep && *resultsFile == "":
+		m.sweepInProcesses(t)
+	default:
+		watchFaultPoints(t)
+		for _, k := range sinkKinds {
+			m.left++
+			t.Run(k.name, func(t *testing.T) {
+				m.left--
+				m.sweepKind(t, k)
+			})
+		}
+	}
+	if *resultsFile != "" {
+		m.save(t)
+		return
+	}
+	if t.Failed() || m.left > 0 { // a part of the matrix proves that part
+		return
+	}
+	m.count(t)
+	m.checkPage(t)
+}
+
+// sweepKind sweeps all scenarios with one kind of sink.
+func (m *matrix) sweepKind(t *testing.T, k sinkKind) {
+	all := scenarios()
+	for i := range all {
+		s := &all[i]
+		if s.tables && k.each || (!*fullSweep || k.server) && !shared(s, k) {
+			continue
+		}
+		m.left++
+		t.Run(s.name, func(t *testing.T) {
+			m.left--
+			began, before := time.Now(), len(m.results)
+			w := &sweep{m: m, kind: k, s: s, full: *fullSweep}
+			if k.server {
+				w.t = t
+				w.run()
+			} else {
+				synctest.Test(t, func(t *testing.T) {
+					w.t = t
+					w.run()
+				})
+			}
+			t.Logf("%d deaths in %.1f s", len(m.results)-before, time.Since(began).Seconds())
+		})
+	}
+}
+
+// sweepInProcesses sweeps all kinds of sinks, as many at once as there are processors.
+func (m *matrix) sweepInProcesses(t *testing.T) {
+	dir := t.TempDir()
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, k := range sinkKinds {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			file := filepath.Join(dir, k.name)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashMatrix$/^"+k.name+"$", "-test.v", "-test.timeout=0", "-full", "-results", file)
+			cmd.Env = append(os.Environ(), "GOMAXPROCS=2", figures.Environment+"=")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v\n%s", k.name, err, out)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			m.load(t, file)
+			t.Logf("%s:\n%s", k.name, out)
+		})
+	}
+	wg.Wait()
+}
+
+func (m *matrix) save(t *testing.T) {
+	data, err := json.Marshal(m.results)
+	if err == nil {
+		err = os.WriteFile(*resultsFile, data, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *matrix) load(t *testing.T, file string) {
+	data, err := os.ReadFile(file)
+	var more []result
+	if err == nil {
+		err = json.Unmarshal(data, &more)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	m.results = append(m.results, more...)
+}
+
+// columnOf is a kind's column of the page.
+func columnOf(kind string) string {
+	i := slices.IndexFunc(sinkKinds, func(k sinkKind) bool { return k.name == kind })
+	return sinkKinds[i].column
+}
+
+// count fails if a point that the first run passes was left out in a replay, or a fate of it; and hands the figures over.
+func (m *matrix) count(t *testing.T) {
+	type cell struct {
+		point  point
+		column string
+		fate   fate
+	}
+	levels := map[cell]*[3]int{}
+	points := map[point]bool{}
+	byFate, byLevel := map[fate]int{}, [3]int{}
+	for _, r := range m.results {
+		c := cell{point{r.Phase, r.Point}, columnOf(r.Kind), r.Fate}
+		if levels[c] == nil {
+			levels[c] = new([3]int)
+		}
+		levels[c][r.Level]++
+		points[c.point] = true
+		byFate[r.Fate]++
+		byLevel[r.Level]++
+	}
+	for c, n := range levels {
+		if *fullSweep && c.fate != late && (n[0] == 0 || n[1] == 0 || n[2] == 0) && !onlyOnce(c.point) {
+			t.Errorf("%s: %s, %s, %s: %d deaths in first runs, %d in replays, %d in replays of replays", c.point.phase, c.point.name, c.column, c.fate, n[0], n[1], n[2])
+		}
+	}
+	t.Logf("%d points, %d cells, %d deaths", len(points), len(levels), len(m.results))
+	for _, f := range slices.Sorted(maps.Keys(byFate)) {
+		t.Logf("%-8s %d", f, byFate[f])
+		figures.Add(t, "crashes "+f.String(), byFate[f])
+	}
+	for level, name := range []string{"first runs", "replays", "replays of replays"} {
+		figures.Add(t, "crashes in "+name, byLevel[level])
+	}
+	figures.Add(t, "crash points hit", len(points))
+	figures.Add(t, "crashes", len(m.results))
+}
+
+// onlyOnce are points that a recovery need not pass again: a shutdown is asked for once.
+func onlyOnce(p point) bool { return p.phase == "shutdown" }
+
+// shared says whether a scenario is tried at all outside of the full matrix.
+func shared(s *scenario, k sinkKind) bool {
+	switch {
+	case k.server:
+		return s.name == "ordinary batch" || *fullSweep && s.sink.Maintenance == lakehouse.Maintenance{} && s.shut == nil
+	case strings.HasSuffix(k.name, "-delta"):
+		return s.name == "ordinary batch" || s.name == "upkeep"
+	}
+	return true
+}
