@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"microbatch/ident"
+	"microbatch/internal/errcode"
 	"microbatch/internal/sim/kafkamodel"
 	"microbatch/sources"
 	"microbatch/sources/kafka"
@@ -207,4 +209,94 @@ func TestRandomLifetimesReadEveryCommittedRowOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// cuts is a hook under which logs are cut now and then, and grow again.
+func (l *lifetime) cuts(_ context.Context, _ int, _ kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
+	switch l.roll(30) {
+	case 0:
+		partition := int32(l.roll(2))
+		_, _, end := l.Offsets("orders", partition)
+		l.Truncate("orders", partition, max(0, end-int64(l.roll(60))))
+		l.mu.Lock()
+		l.next += 100
+		l.Produce("orders", partition, nil, rows(l.next-100, l.next-l.luck.IntN(100))...)
+		l.mu.Unlock()
+	case 1:
+		l.MoveLeader("orders", int32(l.roll(2)), int32(1+l.roll(3)))
+	case 2:
+		return nil, kafkamodel.ErrCut
+	}
+	return serve()
+}
+
+// TestAPlanThatSucceedsVouchesForAllThatWasRead cuts logs at any time: whatever was read of what is gone is found out by the next plan at the latest.
+func TestAPlanThatSucceedsVouchesForAllThatWasRead(t *testing.T) {
+	batches, found := 0, map[string]int{}
+	for seed := range uint64(40) {
+		bubble(t, kafkamodel.Config{Brokers: 3}, func(k *kit) {
+			k.Create("orders", 2)
+			l := &lifetime{kit: k, luck: rand.New(rand.NewPCG(seed, 1))}
+			k.hook = l.cuts
+			config := k.config()
+			config.FetchBytes = 2000
+			s := l.start(config)
+			var from ident.Offset
+			var read []int
+			for range 30 {
+				for p := range int32(2) {
+					k.Produce("orders", p, nil, rows(l.next, l.next+50)...)
+					l.next += 50
+				}
+				held := k.before(from)
+				p, err := s.Plan(k.Context(), from, sources.Limit{Rows: 120})
+				if errcode.Has(err, errcode.KafkaTruncated) {
+					found["plan"]++
+					return
+				}
+				if err != nil {
+					continue
+				}
+				if d := cmp.Diff(held, read); d != "" {
+					k.Fatalf("seed %d: planned from %s, though the log no longer held what was read (-log +read): %s", seed, from, d)
+				}
+				ids, err := k.tryRead(s, from, p)
+				if errcode.Has(err, errcode.KafkaTruncated) {
+					found["read"]++
+					return
+				}
+				if err != nil {
+					continue
+				}
+				batches++
+				from, read = p.To, append(read, ids...)
+				slices.Sort(read)
+			}
+		})
+	}
+	t.Logf("%d batches, cuts found out: %v", batches, found)
+}
+
+// before are the ids that the logs hold before a position.
+func (k *kit) before(at ident.Offset) (ids []int) {
+	if at == "" {
+		return nil
+	}
+	var position map[string]map[int32]int64
+	if err := json.Unmarshal([]byte(at), &position); err != nil {
+		k.Fatal(err)
+	}
+	for partition, end := range position["orders"] {
+		for _, r := range k.Records("orders", partition) {
+			var value struct{ ID int }
+			if err := json.Unmarshal(r.Value, &value); err != nil {
+				k.Fatal(err)
+			}
+			if r.Offset < end {
+				ids = append(ids, value.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
