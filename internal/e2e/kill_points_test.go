@@ -57,23 +57,24 @@ var everyPlace = map[string]func(t *testing.T) *world{
 // it gets there, up to twice; the start after that finishes, and everything is exact.
 func TestKilledAtEachPoint(t *testing.T) {
 	all := os.Getenv(killsEnv) == "all"
+	killAtEachPoint(t, all, func(point string) map[string]scenario { return scenarios(point, all) })
+}
+
+// killAtEachPoint kills the scenarios of each point at that point, in the middle of their work or at each hit.
+func killAtEachPoint(t *testing.T, all bool, scenarios func(point string) map[string]scenario) {
+	t.Helper()
 	var kills tally
 	t.Run("points", func(t *testing.T) {
 		slots := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 		for _, point := range points(t) {
-			for name, s := range scenarios(point, all) {
+			for name, s := range scenarios(point) {
 				t.Run(point+" "+name, func(t *testing.T) {
 					t.Parallel()
 					slots <- struct{}{}
 					defer func() { <-slots }()
 					n := 0
 					if all {
-						for hit := 1; hit <= 3 || !strings.HasPrefix(name, "s3"); hit++ {
-							more := s.die(t, point, hit)
-							if n += more; more == 0 {
-								break
-							}
-						}
+						n = s.dieEverywhere(t, point, strings.HasPrefix(name, "s3"))
 					} else if n = s.die(t, point, 3); n == 0 { // in the middle, else at the only one
 						n = s.die(t, point, 1)
 					}
@@ -86,6 +87,18 @@ func TestKilledAtEachPoint(t *testing.T) {
 		}
 	})
 	kills.report(t, "kills")
+}
+
+// dieEverywhere kills at each hit, or at the first three.
+func (s scenario) dieEverywhere(t *testing.T, point string, three bool) (kills int) {
+	t.Helper()
+	for hit := 1; hit <= 3 || !three; hit++ {
+		more := s.die(t, point, hit)
+		if kills += more; more == 0 {
+			break
+		}
+	}
+	return kills
 }
 
 // scenario is a command that passes fault points.
