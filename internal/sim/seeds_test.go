@@ -1,21 +1,38 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
+	"time"
+
+	"microbatch/internal/figures"
 )
 
 var (
 	seeds = flag.Uint64("seeds", 40, "how many seeds")
 	first = flag.Uint64("first", 1, "the first seed")
+	same  = flag.Uint64("same", 20, "how many seeds are run twice")
+	share = flag.String("share", "", "i/n/file: this process runs every n-th seed and writes what it counted to the file")
 )
 
-// runOptions does one run, in a bubble of its own.
+// runOptions does one run, in a bubble of its own. A run that hangs ends the process with all stacks.
 func runOptions(t *testing.T, o options) (out outcome) {
+	debug.SetTraceback("all")
+	hang := time.AfterFunc(5*time.Minute, func() { panic(fmt.Sprintf("seed %d hangs", o.Seed)) })
+	defer hang.Stop()
 	t.Run(fmt.Sprint(o.Seed), func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, o.Seed)
 		synctest.Test(t, func(*testing.T) { out = simulate(o) })
@@ -23,21 +40,120 @@ func runOptions(t *testing.T, o options) (out outcome) {
 	return out
 }
 
+// TestSeeds runs seeds, in several processes if they are many: a run needs the randomness of a process for itself.
 func TestSeeds(t *testing.T) {
-	var total stats
-	total.ends = map[string]int{}
-	failed := 0
-	for seed := *first; seed < *first+*seeds; seed++ {
+	if *share != "" {
+		runShare(t)
+		return
+	}
+	total := newStats()
+	if *seeds <= 100 {
+		total = runSeeds(t, 0, 1)
+	} else {
+		shares(t, runtime.NumCPU(), &total)
+	}
+	t.Logf("\n%s", total.String())
+	for name, n := range total.Counts {
+		figures.Add(t, "simulation: "+name, n)
+	}
+	for k := range kinds {
+		for p := range phases {
+			if n := total.Faults[k][p]; n > 0 {
+				figures.Add(t, fmt.Sprintf("simulation: fault %s in %s", k, p), n)
+			}
+		}
+	}
+	if missing := total.missing(); *seeds >= 2000 && len(missing) > 0 {
+		t.Errorf("these never happened: %s", strings.Join(missing, ", "))
+	}
+}
+
+// runSeeds runs the i-th of n shares in this process.
+func runSeeds(t *testing.T, i, n uint64) stats {
+	total := newStats()
+	for seed := *first + i; seed < *first+*seeds; seed += n {
 		o := derive(seed)
 		out := runOptions(t, o)
 		total.add(out.stats)
 		if out.violation != nil {
-			if failed++; failed <= 3 {
-				t.Errorf("seed %d: %v\n%s%s", seed, out.violation, o, strings.Join(out.trace, "\n"))
-			} else {
-				t.Errorf("seed %d: %v", seed, out.violation)
-			}
+			report(t, o, out)
 		}
 	}
-	t.Logf("%s", total.String())
+	return total
+}
+
+// report prints a failing run, made as small as it gets.
+func report(t *testing.T, o options, out outcome) {
+	small, smallOut := shrink(t, o)
+	if smallOut.violation == nil {
+		smallOut.violation = errors.New("it does not fail again: the run is not repeatable")
+	}
+	t.Errorf("seed %d: %v\n%sreplay: go test ./internal/sim -run TestSeeds -first=%d -seeds=1 -v\nshrunk: %v\n%s%s\nas a regression: %s", o.Seed, out.violation, o, o.Seed, smallOut.violation, small,
+		strings.Join(tail(smallOut.trace), "\n"), small.asJSON())
+}
+
+// runShare is a child's part.
+func runShare(t *testing.T) {
+	var i, n uint64
+	var file string
+	if _, err := fmt.Sscanf(strings.ReplaceAll(*share, "/", " "), "%d %d", &i, &n); err != nil {
+		t.Fatal(err)
+	}
+	file = strings.SplitN(*share, "/", 3)[2]
+	total := runSeeds(t, i, n)
+	data, err := json.Marshal(total)
+	if err == nil {
+		err = os.WriteFile(file, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shares runs all seeds in n processes and adds up what they counted.
+func shares(t *testing.T, n int, total *stats) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	dir := t.TempDir()
+	for i := range n {
+		wg.Go(func() {
+			file := filepath.Join(dir, fmt.Sprint(i))
+			cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.timeout=0", fmt.Sprintf("-seeds=%d", *seeds), fmt.Sprintf("-first=%d", *first), fmt.Sprintf("-share=%d/%d/%s", i, n, file))
+			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			runErr := cmd.Run()
+			part := newStats()
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = json.Unmarshal(data, &part)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(part)
+			if runErr != nil || err != nil {
+				t.Errorf("share %d of %d: %v\n%s", i, n, errors.Join(runErr, err), out.String())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// tail is the end of a trace.
+func tail(trace []string) []string { return trace[max(0, len(trace)-150):] }
+
+// TestTheSameSeedGivesTheSameTrace runs seeds twice.
+func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
+	for seed := *first; seed < *first+*same; seed++ {
+		a, b := runOptions(t, derive(seed)), runOptions(t, derive(seed))
+		if a.hash == b.hash {
+			continue
+		}
+		i := 0
+		for i < min(len(a.trace), len(b.trace)) && a.trace[i] == b.trace[i] {
+			i++
+		}
+		t.Errorf("seed %d: the second run differs after\n%s\nfirst:\n%s\nsecond:\n%s", seed, strings.Join(tail(a.trace[:i]), "\n"),
+			strings.Join(a.trace[i:min(i+5, len(a.trace))], "\n"), strings.Join(b.trace[i:min(i+5, len(b.trace))], "\n"))
+	}
 }

@@ -79,9 +79,8 @@ func simulate(o options) outcome {
 	s := &simulation{
 		options: o, world: world.New(o.Medium, o.Partitions), floor: &gate.Floor{}, random: rand.New(rand.NewPCG(o.Seed, 2)),
 		due: slices.Clone(o.Faults), held: map[*gate.Waiting]time.Time{}, ends: map[int64][]int64{}, acked: map[string]string{}, calls: map[int64]call{},
-		hash: fnv.New64a().Sum64(),
+		hash: fnv.New64a().Sum64(), stats: newStats(),
 	}
-	s.stats.init()
 	s.world.Format = o.tableFormat()
 	s.world.Topic.Bad = o.bad
 	s.main = newWitness(world.Table, s.world.Format, func() objstore.Store { return s.world.Store(world.Table) })
@@ -92,8 +91,17 @@ func simulate(o options) outcome {
 	if err == nil {
 		err = s.failure()
 	}
-	s.stats.simulated = time.Since(began)
-	s.stats.batches, s.stats.versions, s.stats.operations = s.batches(), int(s.main.next+s.rejected.next), s.steps
+	count := s.stats.Counts
+	count[countSeeds]++
+	count[countBatches] = s.batches()
+	count[countOperations] = s.steps
+	count[countVersions] = int(s.main.next + s.rejected.next)
+	count[countHours] = int(time.Since(began).Hours())
+	count[countStarts] = s.starts
+	count[countTakeovers] = max(0, s.starts-1)
+	if err != nil {
+		count[countViolations]++
+	}
 	return outcome{err, s.trace, s.hash, s.stats}
 }
 
@@ -112,18 +120,19 @@ func (s *simulation) violate(format string, args ...any) {
 	}
 }
 
-// traceLines is how many lines of a trace are kept.
-const traceLines = 150
-
+// note adds a line to the trace.
 func (s *simulation) note(format string, args ...any) {
-	line := fmt.Sprintf("%6d %s ", s.steps, time.Since(epoch).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	line := s.remark(format, args...)
 	for i := range len(line) { // FNV-1a
 		s.hash = (s.hash ^ uint64(line[i])) * 1099511628211
 	}
-	if len(s.trace) >= 2*traceLines {
-		s.trace = append([]string{}, s.trace[traceLines:]...)
-	}
+}
+
+// remark adds a line that is no part of the trace's hash: what two goroutines of one process say first is not the scheduler's choice.
+func (s *simulation) remark(format string, args ...any) string {
+	line := fmt.Sprintf("%6d %s ", s.steps, time.Since(epoch).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
 	s.trace = append(s.trace, line)
+	return line
 }
 
 // epoch is when a bubble's clock begins.
@@ -203,7 +212,10 @@ func (s *simulation) look() error {
 func (s *simulation) bury(a *actor, err error) {
 	s.actors = slices.DeleteFunc(s.actors, func(b *actor) bool { return a == b })
 	a.cancel()
-	s.note("%s ends: %v", a.Name, err)
+	s.note("%s ends", a.Name)
+	if err != nil {
+		s.remark("%s: %v", a.Name, err)
+	}
 	if n := a.alloc.bytes.Load(); n != 0 {
 		s.violate("%s leaves %d bytes of Arrow memory: %v", a.Name, n, err)
 	}
@@ -223,12 +235,12 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		s.violate("%s ends with an error without a code: %v", a.Name, err)
 		return
 	}
-	s.stats.ends[e.Code.ID]++
+	s.stats.Ends[e.Code.ID]++
 	allowed := false
 	switch e.Code.ID {
 	case errcode.DriverFenced.ID, errcode.TableFenced.ID, errcode.TableHole.ID, errcode.CheckpointUnstable.ID:
 		allowed = s.rivals
-		s.stats.fenced++
+		s.stats.Counts[countFenced]++
 	case errcode.CheckpointLocked.ID:
 		allowed = s.Medium == world.Disk && s.rivals
 	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID:
@@ -288,7 +300,7 @@ func (s *simulation) choose() *gate.Waiting {
 		if a.resume > 0 && s.batches() >= a.resume {
 			a.resume = 0
 			s.note("%s goes on", a.Name)
-			s.stats.woken++
+			s.stats.Counts[countWoken]++
 		}
 		stopped[a.Name] = a.resume > 0
 	}

@@ -2,51 +2,113 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"time"
+
+	"microbatch/internal/sim/world"
 )
 
-// stats count what the runs have seen.
+// The counts of stats.
+const (
+	countSeeds      = "seeds"
+	countBatches    = "batches"
+	countOperations = "operations"
+	countVersions   = "versions checked"
+	countHours      = "simulated hours"
+	countStarts     = "drivers started"
+	countTakeovers  = "takeovers" // starts after the first
+	countFenced     = "zombies fenced"
+	countWoken      = "paused processes woken"
+	countKills      = "kills"
+	countPower      = "power losses"
+	countAmbiguous  = "ambiguous puts resolved"
+	countFaults     = "faults"
+	countViolations = "violations"
+)
+
+// stats count what runs have seen. They go from one process to another as JSON.
 type stats struct {
-	seeds, batches, operations, versions int
-	faults                               [kinds][phases]int
-	ends                                 map[string]int // drivers that ended, by code
-	fenced, woken                        int
-	simulated                            time.Duration
+	Counts map[string]int
+	Ends   map[string]int // drivers that ended with an error, by code
+	Faults [kinds][phases]int
 }
 
-func (s *stats) init() { s.ends, s.seeds = map[string]int{}, 1 }
+func newStats() stats { return stats{Counts: map[string]int{}, Ends: map[string]int{}} }
 
 func (s *stats) add(o stats) {
-	s.seeds += o.seeds
-	s.batches += o.batches
-	s.operations += o.operations
-	s.versions += o.versions
-	s.fenced += o.fenced
-	s.woken += o.woken
-	s.simulated += o.simulated
-	for k := range o.faults {
-		for p := range o.faults[k] {
-			s.faults[k][p] += o.faults[k][p]
-		}
+	for name, n := range o.Counts {
+		s.Counts[name] += n
 	}
-	for c, n := range o.ends {
-		s.ends[c] += n
+	for code, n := range o.Ends {
+		s.Ends[code] += n
+	}
+	for k := range o.Faults {
+		for p, n := range o.Faults[k] {
+			s.Faults[k][p] += n
+		}
 	}
 }
 
+// fault counts one.
+func (s *stats) fault(f fault) {
+	s.Faults[f.Kind][f.Phase]++
+	s.Counts[countFaults]++
+	switch f.Kind {
+	case die, dieDone, inside:
+		s.Counts[countKills]++
+	case power, torn:
+		s.Counts[countPower]++
+	}
+}
+
+// String is the counts, then the table of faults.
 func (s *stats) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seeds %d, batches %d, operations %d, versions %d, fenced %d, woken %d, simulated hours %.0f\n", s.seeds, s.batches, s.operations, s.versions, s.fenced, s.woken, s.simulated.Hours())
-	fmt.Fprintf(&b, "ends %v\n%-10s", s.ends, "")
+	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
+		fmt.Fprintf(&b, "%-24s %d\n", name, s.Counts[name])
+	}
+	b.WriteString("drivers that ended with an error, by code:")
+	for _, code := range slices.Sorted(maps.Keys(s.Ends)) {
+		fmt.Fprintf(&b, " %s %d", code, s.Ends[code])
+	}
+	fmt.Fprintf(&b, "\n%-10s", "")
 	for p := range phases {
 		fmt.Fprintf(&b, "%9s", p)
 	}
 	for k := range kinds {
 		fmt.Fprintf(&b, "\n%-10s", k)
 		for p := range phases {
-			fmt.Fprintf(&b, "%9d", s.faults[k][p])
+			if !occurs(k, p) {
+				fmt.Fprintf(&b, "%9s", "-")
+				continue
+			}
+			fmt.Fprintf(&b, "%9d", s.Faults[k][p])
 		}
 	}
 	return b.String() + "\n"
+}
+
+// missing are the kinds of faults that never hit a phase where they can occur.
+func (s *stats) missing() (out []string) {
+	for k := range kinds {
+		for p := range phases {
+			if occurs(k, p) && s.Faults[k][p] == 0 {
+				out = append(out, fmt.Sprintf("%s in %s", k, p))
+			}
+		}
+	}
+	return out
+}
+
+// occurs reports whether a kind can occur in a phase at all.
+func occurs(k kind, p phase) bool {
+	for _, medium := range []world.Medium{world.Objects, world.Disk} {
+		for _, format := range []string{"parquet", "foreachbatch"} {
+			if possible(k, p, options{Medium: medium, Format: format}) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -30,7 +30,10 @@ func fits(f fault, op gate.Op) bool {
 // strike lets a fault happen.
 func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	s.note("FAULT %s at %s", f, w)
-	s.stats.faults[f.Kind][f.Phase]++
+	s.stats.fault(f)
+	if (f.Kind == lose || f.Kind == late) && w.Kind == "putifabsent" {
+		s.stats.Counts[countAmbiguous]++
+	}
 	switch f.Kind {
 	case die, dieDone:
 		a.killed = true
@@ -84,7 +87,7 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.drive(s.Once)
 		s.let(w, gate.Verdict{})
 	case pause:
-		s.rivals = true
+		s.rivals, s.disturbed = true, true // deadlines pass
 		a.resume = s.batches() + f.Arg
 		s.restartAt = time.Now()
 	case slow:
@@ -205,7 +208,7 @@ func (s *simulation) checkBatch(id int64, b landed) error {
 	if err != nil {
 		return err
 	}
-	if err := same(fmt.Sprintf("batch %d", id), b.rows, e.rows); err != nil {
+	if err := sameRows(fmt.Sprintf("batch %d", id), b.rows, e.rows); err != nil {
 		return err
 	}
 	if _, ok := s.rejected.batches[id]; !ok && len(e.rejected) > 0 {
@@ -219,7 +222,7 @@ func (s *simulation) checkRejected(id int64, b landed) error {
 	if err != nil {
 		return err
 	}
-	return same(fmt.Sprintf("rejected rows of batch %d", id), b.rows, e.rejected)
+	return sameRows(fmt.Sprintf("rejected rows of batch %d", id), b.rows, e.rejected)
 }
 
 // expected is what a batch holds whose entry of the checkpoint has a text; the text is that of the checkpoint, if it is still there.
@@ -255,8 +258,8 @@ func endsOf(text string) (out []int64, err error) {
 	return world.ParseOffset(ident.Offset(lines[2]))
 }
 
-// same compares sorted rows with a set.
-func same(what string, got []string, want map[string]bool) error {
+// sameRows compares sorted rows with a set.
+func sameRows(what string, got []string, want map[string]bool) error {
 	for i, r := range got {
 		if i > 0 && got[i-1] == r {
 			return fmt.Errorf("%s: %q stands there twice", what, r)
@@ -296,7 +299,7 @@ func (s *simulation) called(id int64, digest string, rows []string) error {
 	}
 	e, err := s.expected(id, string(text))
 	if err == nil {
-		err = same(fmt.Sprintf("batch %d", id), rows, e.rows)
+		err = sameRows(fmt.Sprintf("batch %d", id), rows, e.rows)
 	}
 	if err != nil {
 		s.violate("%v", err)
