@@ -23,6 +23,8 @@ type Stage struct {
 	// Query is what each actor runs; changes of one actor come on top.
 	Query func(*gate.Process) engine.Query
 	Floor *gate.Floor
+	// Seen is told of each operation before its verdict; nil: nobody is.
+	Seen func(*gate.Waiting)
 
 	bell   chan struct{} // rung when an operation comes to the floor, or an actor ends
 	actors []*Actor
@@ -155,6 +157,9 @@ func (a *Actor) Waiting() (mine []*gate.Waiting) {
 // let gives a verdict and waits for what follows.
 func (a *Actor) let(w *gate.Waiting, v gate.Verdict) {
 	a.note("%s  %s", v.Fate, w.Op)
+	if a.stage.Seen != nil {
+		a.stage.Seen(w)
+	}
 	w.Let(v)
 	a.stage.Settle(a)
 }
