@@ -74,7 +74,7 @@ func (s *simulation) drive(once bool) *actor {
 // query is the pipeline as a process runs it.
 func (s *simulation) query(a *actor, once bool) engine.Query {
 	q := engine.Query{
-		Name: "q", Sources: []sources.Source{s.world.Topic.Source(a.Process)}, Transforms: s.transforms(),
+		Name: "q", Sources: []sources.Source{s.in.source(a)}, Transforms: s.transforms(),
 		Rejected:   s.sink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
 		Checkpoint: a.Store(world.Checkpoint, s.world.Store(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 		Trigger: engine.Trigger{Every: s.Every, Once: once}, Limit: sources.Limit{Rows: s.Limit}, BatchTimeout: s.Timeout, Now: a.now, Alloc: a.alloc,

@@ -55,7 +55,11 @@ func phaseOf(a *actor, op gate.Op) phase {
 		return inStart
 	case op.Place == "topic" && op.Kind == "plan":
 		return inPlan
-	case op.Place == "topic":
+	case op.Place == "kafka" && op.Kind == "offsetcommit":
+		return inRelease
+	case op.Place == "kafka" && op.Kind != "fetch":
+		return inPlan
+	case op.Place == "topic", op.Place == "kafka":
 		return inRead
 	case op.Place == "user":
 		return inCommit
@@ -93,28 +97,33 @@ type kind int
 
 // The faults.
 const (
-	die     kind = iota // the process is killed before the operation
-	dieDone             // and after it
-	fail                // the operation is not done, and says so; so are arg-1 more
-	lose                // it is done, and its answer is lost
-	late                // its answer is lost, and it is done arg operations later
-	power               // the machine loses its power; arg percent of what was not synced survives
-	inside              // all processes of the machine are killed in the middle of the operation, at its arg-th step
-	torn                // the machine loses its power there
-	fsync               // the next sync fails
-	full                // the disk is full for arg steps
-	twin                // a second driver is started
-	pause               // the process stands still until arg more batches are done, by others
-	slow                // the operation takes arg seconds
-	asleep              // everything stands still for arg hours
-	clock               // the clock of the process's machine jumps by arg minutes
-	stop                // the process is asked to end
-	upkeep              // another process does maintenance; arg says what
+	die       kind = iota // the process is killed before the operation
+	dieDone               // and after it
+	fail                  // the operation is not done, and says so; so are arg-1 more
+	lose                  // it is done, and its answer is lost
+	late                  // its answer is lost, and it is done arg operations later
+	power                 // the machine loses its power; arg percent of what was not synced survives
+	inside                // all processes of the machine are killed in the middle of the operation, at its arg-th step
+	torn                  // the machine loses its power there
+	fsync                 // the next sync fails
+	full                  // the disk is full for arg steps
+	twin                  // a second driver is started
+	pause                 // the process stands still until arg more batches are done, by others
+	slow                  // the operation takes arg seconds
+	asleep                // everything stands still for arg hours
+	clock                 // the clock of the process's machine jumps by arg minutes
+	stop                  // the process is asked to end
+	upkeep                // another process does maintenance; arg says what
+	leader                // a partition of Kafka gets another leader
+	hide                  // a partition is missing in arg+1 answers
+	lie                   // its end is said to be lower in arg+1 answers
+	retention             // its log begins later, up to the end of what is recorded
+	compact               // it loses the markers of transactions
 	kinds
 )
 
 var kindNames = [kinds]string{
-	"die", "die done", "fail", "lose", "late", "power", "inside", "torn", "fsync", "full", "twin", "pause", "slow", "asleep", "clock", "stop", "upkeep",
+	"die", "die done", "fail", "lose", "late", "power", "inside", "torn", "fsync", "full", "twin", "pause", "slow", "asleep", "clock", "stop", "upkeep", "leader", "hide", "lie", "retention", "compact",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -153,8 +162,10 @@ func possible(k kind, p phase, o options) bool {
 		return disk && writes && (tables || p != inPrepare)
 	case late:
 		return !disk && writes && (tables || p != inPrepare)
+	case leader, hide, lie, retention, compact:
+		return o.Kafka
 	case lose:
-		return writes && (tables || p != inPrepare)
+		return o.Kafka && (p == inPlan || p == inRead) || writes && (tables || p != inPrepare)
 	case pause:
 		return !disk
 	}
@@ -215,6 +226,8 @@ func argOf(r *rand.Rand, k kind, o options) int {
 		return pick(r, -1, 1) * pick(r, 60, 60, 24*60, 3653*24*60)
 	case upkeep:
 		return r.IntN(upkeeps)
+	case hide, lie:
+		return r.IntN(4)
 	}
 	return 0
 }

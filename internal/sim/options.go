@@ -15,6 +15,7 @@ type options struct {
 	Seed        uint64
 	Medium      world.Medium
 	Format      string // of the table: parquet or delta; or foreachbatch
+	Kafka       bool   // the source is that of Kafka, on a model of a cluster
 	Partitions  int    // at the start
 	Growing     bool   // partitions come while it runs
 	Batches     int    // the safety phase ends when so many are visible
@@ -49,7 +50,7 @@ func derive(seed uint64) options {
 	r := rand.New(rand.NewPCG(seed, 1))
 	o := options{
 		Seed: seed, Medium: world.Medium(r.IntN(2)), Format: pick(r, "parquet", "parquet", "delta", "delta", "foreachbatch"),
-		Partitions: 1 + r.IntN(4), Growing: r.IntN(3) == 0, Limit: 1 + r.Int64N(30), Once: r.IntN(4) == 0,
+		Kafka: r.IntN(3) == 0, Partitions: 1 + r.IntN(4), Growing: r.IntN(3) == 0, Limit: 1 + r.Int64N(30), Once: r.IntN(4) == 0,
 		Filter: r.IntN(len(filters)), Select: r.IntN(len(selects)), BadEvery: pick[int64](r, 0, 0, 3, 7, 50), PartitionBy: pick(r, "", "", "key", "part"),
 	}
 	switch n := r.IntN(100); {

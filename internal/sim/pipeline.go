@@ -62,7 +62,7 @@ func (o options) bad(part int, seq int64) bool {
 	return o.BadEvery > 0 && (seq*7+int64(part))%o.BadEvery == 1
 }
 
-// fate is what becomes of the row at an offset: its text in the table, or "" if it is filtered; or that it is rejected.
+// fate is what becomes of a row: its text in the table, or "" if it is filtered; or that it is rejected.
 func (o options) fate(part int, seq int64) (text string, rejected bool) {
 	if o.bad(part, seq) {
 		return "", true
@@ -82,8 +82,8 @@ type expectation struct {
 	rejected       map[string]bool
 }
 
-// expect is the model: rows of the ranges from begin to end.
-func (o options) expect(begin, end []int64) (expectation, error) {
+// expect is the model: what the ranges from begin to end make.
+func (o options) expect(in input, begin, end []int64) (expectation, error) {
 	e := expectation{rows: map[string]bool{}, rejected: map[string]bool{}}
 	for part := range end {
 		at := int64(0)
@@ -93,17 +93,17 @@ func (o options) expect(begin, end []int64) (expectation, error) {
 		if at > end[part] {
 			return e, fmt.Errorf("partition %d goes back from %d to %d", part, at, end[part])
 		}
-		for ; at < end[part]; at++ {
+		in.each(part, at, end[part], func(seq int64, position string) {
 			e.read++
-			switch text, rejected := o.fate(part, at); {
+			switch text, rejected := o.fate(part, seq); {
 			case rejected:
-				e.rejected[world.RowID(part, at)] = true
+				e.rejected[position] = true
 			case text == "":
 				e.filtered++
 			default:
 				e.rows[text] = true
 			}
-		}
+		})
 	}
 	return e, nil
 }

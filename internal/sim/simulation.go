@@ -15,6 +15,7 @@ import (
 	"microbatch/engine"
 	"microbatch/internal/errcode"
 	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/kafkamodel"
 	"microbatch/internal/sim/world"
 	"microbatch/objstore"
 )
@@ -23,6 +24,7 @@ import (
 type simulation struct {
 	options
 	world  *world.World
+	in     input
 	floor  *gate.Floor
 	random *rand.Rand // the scheduler's
 	skew   time.Duration
@@ -83,6 +85,10 @@ func simulate(o options) outcome {
 	}
 	s.world.Format = o.tableFormat()
 	s.world.Topic.Bad = o.bad
+	s.in = topicInput{s.world.Topic}
+	if o.Kafka {
+		s.in = newKafkaInput(o)
+	}
 	s.main = newWitness(world.Table, s.world.Format, func() objstore.Store { return s.world.Store(world.Table) })
 	s.rejected = newWitness(world.Rejected, s.world.Format, func() objstore.Store { return s.world.Store(world.Rejected) })
 	began := time.Now()
@@ -245,6 +251,10 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		allowed = s.Medium == world.Disk && s.rivals
 	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID:
 		allowed = s.disturbed
+	case errcode.KafkaPartitionVanished.ID, errcode.KafkaBrokerError.ID, errcode.KafkaNoProgress.ID, errcode.KafkaTopicMissing.ID: // hidden partitions
+		allowed = s.disturbed && s.Kafka
+	case errcode.KafkaRangeLost.ID, errcode.KafkaDataLost.ID: // retention took what others have recorded
+		allowed = s.disturbed && s.Kafka && s.rivals
 	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
 		allowed = s.disturbed && s.Medium == world.Disk
 	case errcode.TableConflict.ID, errcode.TableVersion.ID:
@@ -278,18 +288,17 @@ func (s *simulation) feed() {
 	if s.healing {
 		return
 	}
-	t := s.world.Topic
-	if s.Growing && len(t.Ends) < 7 && s.random.IntN(6) == 0 {
-		t.Ends = append(t.Ends, 0)
-		s.note("partition %d comes", len(t.Ends)-1)
+	if s.Growing && s.in.partitions() < 7 && s.random.IntN(6) == 0 {
+		s.in.grow()
+		s.note("partition %d comes", s.in.partitions()-1)
 	}
 	n := 1 + s.random.Int64N(3*s.Limit)
-	s.produce(s.random.IntN(len(t.Ends)), n)
+	s.produce(s.random.IntN(s.in.partitions()), n)
 }
 
 func (s *simulation) produce(partition int, n int64) {
-	s.world.Topic.Produce(partition, n)
-	s.note("%d rows for partition %d", n, partition)
+	how := s.in.produce(s.random, partition, n)
+	s.note("%d rows for partition %d %s", n, partition, how)
 }
 
 // choose takes an operation that may go on.
@@ -317,7 +326,7 @@ func (s *simulation) choose() *gate.Waiting {
 
 // idle lets time pass until something happens.
 func (s *simulation) idle() {
-	if s.random.IntN(3) == 0 {
+	if s.random.IntN(3) == 0 && s.backlog() < 3*s.Limit {
 		s.feed()
 	}
 	if len(s.alive(false)) == 0 && !s.healing && s.restartAt.After(time.Now()) {
@@ -452,9 +461,10 @@ func (s *simulation) heal() error {
 	if len(s.actors) > 0 {
 		return fmt.Errorf("%s does not end", s.actors[0].Name)
 	}
-	for p := range s.world.Topic.Ends {
+	for p := range s.in.partitions() {
 		s.produce(p, 1) // the marker
 	}
+	s.in.settle()
 	for tries := len(s.lates) + 1; ; tries-- {
 		began := time.Now()
 		a := s.drive(true)
@@ -502,7 +512,7 @@ func (s *simulation) until(steps int, holds func() bool) error {
 // backlog is how many rows no batch covers.
 func (s *simulation) backlog() (n int64) {
 	last := s.ends[int64(s.batches())-1]
-	for p, end := range s.world.Topic.Ends {
+	for p, end := range s.in.ends() {
 		n += end
 		if p < len(last) {
 			n -= last[p]
@@ -546,8 +556,11 @@ func (s *simulation) progress(a *actor, p engine.Progress) {
 
 // unreachable is what a service that is away answers.
 func unreachable(op gate.Op) error {
-	if op.Place == "topic" {
+	switch op.Place {
+	case "topic":
 		return errcode.KafkaUnreachable.New(op.Key, "%s", op.Kind)
+	case "kafka":
+		return kafkamodel.ErrCut
 	}
 	return errcode.StoreUnreachable.New(op.Place+"/"+op.Key, "%s", op.Kind)
 }

@@ -105,7 +105,7 @@ func (s *stats) missing() (out []string) {
 func occurs(k kind, p phase) bool {
 	for _, medium := range []world.Medium{world.Objects, world.Disk} {
 		for _, format := range []string{"parquet", "foreachbatch"} {
-			if possible(k, p, options{Medium: medium, Format: format}) {
+			if possible(k, p, options{Medium: medium, Format: format, Kafka: true}) {
 				return true
 			}
 		}

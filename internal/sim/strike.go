@@ -20,7 +20,7 @@ import (
 func fits(f fault, op gate.Op) bool {
 	switch f.Kind {
 	case lose, late:
-		return op.Writes() && op.Kind != "sync"
+		return op.Writes() && op.Kind != "sync" || f.Kind == lose && isKafka(op)
 	case inside, torn, fsync, full:
 		return op.Writes()
 	}
@@ -103,6 +103,10 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.let(w, gate.Verdict{})
 	case stop:
 		a.cancel()
+		s.let(w, gate.Verdict{})
+	case leader, hide, lie, retention, compact:
+		s.disturbed = true
+		s.note("%s", s.in.(*kafkaInput).calamity(s.random, f.Kind, f.Arg, s.ends[int64(s.batches())-2]))
 		s.let(w, gate.Verdict{})
 	case upkeep:
 		s.keepUp(f.Arg)
@@ -227,7 +231,7 @@ func (s *simulation) checkRejected(id int64, b landed) error {
 
 // expected is what a batch holds whose entry of the checkpoint has a text; the text is that of the checkpoint, if it is still there.
 func (s *simulation) expected(id int64, text string) (expectation, error) {
-	end, err := endsOf(text)
+	end, err := s.endsOf(text)
 	if err != nil {
 		return expectation{}, err
 	}
@@ -246,16 +250,16 @@ func (s *simulation) expected(id int64, text string) (expectation, error) {
 		return expectation{}, fmt.Errorf("batch %d ended at %v and ends at %v", id, was, end)
 	}
 	s.ends[id] = end
-	return s.expect(begin, end)
+	return s.expect(s.in, begin, end)
 }
 
 // endsOf reads the end of the source from the text of an entry of offsets.
-func endsOf(text string) (out []int64, err error) {
+func (s *simulation) endsOf(text string) (out []int64, err error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 3 {
 		return nil, fmt.Errorf("the entry has %d lines: %q", len(lines), text)
 	}
-	return world.ParseOffset(ident.Offset(lines[2]))
+	return s.in.parse(ident.Offset(lines[2]))
 }
 
 // sameRows compares sorted rows with a set.
@@ -315,7 +319,7 @@ func (s *simulation) verdict() error {
 		}
 	}
 	last := int64(s.batches()) - 1
-	e, err := s.expect(nil, s.ends[last])
+	e, err := s.expect(s.in, nil, s.ends[last])
 	if err != nil {
 		return err
 	}
