@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,9 @@ import (
 type lifetime struct {
 	*kit
 	chance *rand.Rand
-	mu     sync.Mutex // of luck, which hooks draw from
+	mu     sync.Mutex // of luck, which hooks draw from, and of next where they write
 	luck   *rand.Rand
-	calm   bool
+	calm   atomic.Bool
 
 	next int // the id of the next row
 	open map[int64]*kafkamodel.Txn
@@ -42,7 +43,7 @@ func (l *lifetime) roll(n int) int {
 }
 
 func (l *lifetime) trouble(ctx context.Context, _ int, _ kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
-	if l.calm {
+	if l.calm.Load() {
 		return serve()
 	}
 	switch l.roll(25) {
@@ -153,7 +154,7 @@ func (l *lifetime) live(config kafka.Config) (ids []int) {
 			l.end(producer)
 		}
 	}
-	l.calm = true
+	l.calm.Store(true)
 	for b := range int32(3) {
 		l.Start(b + 1)
 	}
@@ -244,10 +245,12 @@ func TestAPlanThatSucceedsVouchesForAllThatWasRead(t *testing.T) {
 			var from ident.Offset
 			var read []int
 			for range 30 {
+				l.mu.Lock()
 				for p := range int32(2) {
 					k.Produce("orders", p, nil, rows(l.next, l.next+50)...)
 					l.next += 50
 				}
+				l.mu.Unlock()
 				held := k.before(from)
 				p, err := s.Plan(k.Context(), from, sources.Limit{Rows: 120})
 				if errcode.Has(err, errcode.KafkaTruncated) {
