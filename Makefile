@@ -2,10 +2,10 @@
 TAGS      := duckdb_arrow
 TEST_TAGS := failpoints,$(TAGS)
 GOTEST    := go test -tags $(TEST_TAGS)
-SEEDS     ?= 200
+SEEDS     ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-services race check docs bench fuzz clean
+.PHONY: help build demo test test-services race check docs bench crash sim model museum proof fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,21 @@ docs: ## write docs/errors.md, the pipeline reference and its JSON schema from t
 
 bench: build ## measure against DuckDB and a real Kafka broker; writes bench/results.json and docs/benchmarks.md
 	go run -tags $(TAGS) ./internal/bench
+
+crash: ## the crash matrix: every operation of a batch, every loss of power, deaths during recovery
+	$(GOTEST) -count=1 -timeout 60m ./internal/sim/crashtest -args -full
+
+sim: ## SEEDS=2000 runs of whole systems, each with faults of its own
+	$(GOTEST) -count=1 -timeout 60m ./internal/sim -run '^TestSeeds$$' -v -args -seeds=$(SEEDS)
+
+model: ## every order of the operations of two drivers
+	$(GOTEST) -count=1 -timeout 60m ./internal/sim/explore -v -args -full
+
+museum: ## bugs that are put in on purpose, one after the other: each must make tests fail
+	go run ./internal/museum
+
+proof: ## all of crash, sim, model, museum and fuzz, and the figures in docs/exactly-once.md
+	go run ./internal/proof -seeds $(SEEDS)
 
 fuzz: ## every fuzz target for 30 s
 	@for t in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
