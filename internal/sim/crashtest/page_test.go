@@ -8,7 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"microbatch/internal/page"
 )
+
+// pageFile is where the results stand.
+const pageFile = root + "/docs/exactly-once.md"
 
 // remedy is how to make the page current.
 const remedy = "`go test -tags failpoints ./internal/sim/crashtest -run '^TestCrashMatrix$|^TestFaultPoints$' -update` writes it"
@@ -84,7 +89,7 @@ func (m *matrix) checkPage(t *testing.T) {
 	t.Helper()
 	text, err := m.render()
 	if err == nil {
-		err = Section(root, "crash matrix", text, *update)
+		err = page.Section(pageFile, "crash matrix", text, *update)
 	}
 	if err != nil {
 		t.Errorf("%v: %s", err, remedy)
@@ -214,7 +219,7 @@ func TestFaultPoints(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, faultTexts[name].id, faultTexts[name].text, strings.Join(files[name], ", "))
 	}
-	if err := Section(root, "fault points", b.String(), *update); err != nil {
+	if err := page.Section(pageFile, "fault points", b.String(), *update); err != nil {
 		t.Errorf("%v: %s", err, remedy)
 	}
 }

@@ -53,7 +53,7 @@ var phases = [...]string{"start", "plan", "intend", "read", "transform", "prepar
 
 func pointOfCheckpoint(phase string, op gate.Op) point {
 	if !op.Writes() {
-		if phase == "intend" || phase == "read" || phase == "transform" || phase == "commit" {
+		if phase == "plan" || phase == "intend" || phase == "read" || phase == "transform" || phase == "commit" {
 			phase = "prepare" // the look for a newer epoch, which runs beside the work
 		}
 		return point{phase, "read the checkpoint"}
@@ -87,7 +87,7 @@ func pointOfTable(phase string, op gate.Op) point {
 	inLog := strings.HasPrefix(op.Key, "_metadata/") || strings.HasPrefix(op.Key, "_delta_log/")
 	switch {
 	case !op.Writes() && op.Kind != "create":
-		if phase == "intend" || phase == "read" || phase == "transform" {
+		if phase == "plan" || phase == "intend" || phase == "read" || phase == "transform" {
 			phase = "prepare" // the look whether the table still stands, which runs beside the work
 		}
 		return point{phase, "read the table"}

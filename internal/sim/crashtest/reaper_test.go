@@ -150,6 +150,13 @@ func (r *reaper) decide(c gate.Call) (land func() error, shut bool, v gate.Verdi
 	return land, shut, v
 }
 
+// recovered ends the phase of the start: what follows belongs to a batch.
+func (r *reaper) recovered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase = "plan"
+}
+
 func (r *reaper) is(d *death, p point) bool { return d != nil && d.point == p && d.n == r.count[p] }
 
 // sentence is how the process dies at the operation.

@@ -216,6 +216,7 @@ func (l *life) run(r *reaper) (found string, err error) {
 	q.Listener.Started = func(s engine.Started) {
 		if found == "" {
 			found = findingOf(s)
+			r.recovered()
 		}
 	}
 	err = q.Run(ctx)

@@ -142,7 +142,7 @@ func (w *sweep) deaths(steps []step, level int, past []death) (out []death) {
 			out = append(out, w.deathsAt(s, len(steps))...)
 		case s.point == past[len(past)-1].point && s.n == 1:
 			out = append(out, w.replays(s, true)...)
-		case level == 1 && s.n == 1 && w.full && w.crosses():
+		case level == 1 && s.n == 1 && w.full && w.crosses() && (s.writes || w.s.name == "ordinary batch"):
 			out = append(out, w.replays(s, false)...)
 		}
 	}
