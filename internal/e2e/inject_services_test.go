@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"microbatch/internal/errcode"
@@ -21,15 +22,15 @@ import (
 // injectEnv is the variable that makes the sweep of system calls exhaustive.
 const injectEnv = "MICROBATCH_INJECT"
 
-// calls are the system calls that are made to fail, with the errors of a disk that breaks and of one that is full.
+// calls are the system calls that are made to fail, with the errors of a disk that breaks and of one that is full; or that are the last of the process.
 var calls = map[string][]string{
-	"fsync":    {"EIO", "ENOSPC"},
-	"write":    {"EIO", "ENOSPC"},
-	"linkat":   {"EIO", "ENOSPC"},
-	"renameat": {"EIO", "ENOSPC"},
-	"mkdirat":  {"EIO", "ENOSPC"},
-	"openat":   {"EIO", "ENOSPC"},
-	"unlinkat": {"EIO"},
+	"fsync":    {"EIO", "ENOSPC", "SIGKILL"},
+	"write":    {"EIO", "ENOSPC", "SIGKILL"},
+	"linkat":   {"EIO", "ENOSPC", "SIGKILL"},
+	"renameat": {"EIO", "ENOSPC", "SIGKILL"},
+	"mkdirat":  {"EIO", "ENOSPC", "SIGKILL"},
+	"openat":   {"EIO", "ENOSPC", "SIGKILL"},
+	"unlinkat": {"EIO", "SIGKILL"},
 	"pread64":  {"EIO"},
 	"close":    {"EIO"},
 }
@@ -48,8 +49,14 @@ func TestFailingSystemCalls(t *testing.T) {
 						break // the share of a usual run
 					}
 					w := injectedWorld(t)
-					trial := w.inject(call, "error="+errno+":when="+when)
+					how := "error=" + errno
+					if errno == "SIGKILL" {
+						how = "signal=KILL"
+					}
+					trial := w.inject(call, how+":when="+when)
 					switch {
+					case trial.end.signal == syscall.SIGKILL:
+						injected, stopped = injected+1, stopped+1
 					case trial.hits == 0: // threads shared the work in another way
 					case trial.outside:
 						void++ // of the program itself: a pipe, a library, its own wake-up
@@ -134,8 +141,11 @@ func (w *world) inject(call, how string) trial {
 	file := filepath.Join(w.dir, "trace")
 	query := w.command("start", w.file, "--once", "--progress", "none")
 	// The program is a child of strace's, which hands its exit code on.
-	cmd := exec.Command("strace", append([]string{"-f", "-y", "--seccomp-bpf", "-qq", "-o", file, "-e", "trace=" + call + ",fsync",
-		"-e", "inject=" + call + ":" + how}, query.Args...)...)
+	args := []string{"-f", "-y", "-qq", "-o", file, "-e", "trace=" + call + ",fsync", "-e", "inject=" + call + ":" + how}
+	if !strings.HasPrefix(how, "signal") { // with it signals are not injected
+		args = append(args, "--seccomp-bpf")
+	}
+	cmd := exec.Command("strace", append(args, query.Args...)...)
 	cmd.Dir, cmd.Env = query.Dir, query.Env
 	r := trial{call: call, end: endOf(w.t, cmd)}
 	text, err := os.ReadFile(file)
