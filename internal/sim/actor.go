@@ -15,9 +15,6 @@ import (
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
 	"microbatch/sources"
-	"microbatch/table"
-	"microbatch/table/maintain"
-	"microbatch/table/translog"
 )
 
 // role is what a process does.
@@ -42,6 +39,7 @@ type actor struct {
 	failing int // further operations that fail
 	resume  int // stands still until so many batches are done; 0: it runs
 	skew    time.Duration
+	evolved bool // it runs the changed pipeline
 }
 
 func (s *simulation) spawn(name string, r role, work func(ctx context.Context, a *actor) error) *actor {
@@ -68,13 +66,20 @@ func (a *actor) now() time.Time { return time.Now().Add(a.skew) }
 // drive starts a driver.
 func (s *simulation) drive(once bool) *actor {
 	s.starts++
-	return s.spawn("driver", driving, func(ctx context.Context, a *actor) error { return s.query(a, once).Run(ctx) })
+	evolved, accept := s.changed && !s.former, s.accept
+	s.former, s.accept = false, false
+	return s.spawn("driver", driving, func(ctx context.Context, a *actor) error {
+		a.evolved = evolved
+		q := s.query(a, once)
+		q.AcceptChange = accept
+		return q.Run(ctx)
+	})
 }
 
 // query is the pipeline as a process runs it.
 func (s *simulation) query(a *actor, once bool) engine.Query {
 	q := engine.Query{
-		Name: "q", Sources: []sources.Source{s.in.source(a)}, Transforms: s.transforms(),
+		Name: "q", Sources: []sources.Source{s.in.source(a)}, Transforms: s.transforms(a.evolved),
 		Rejected:   s.sink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
 		Checkpoint: a.Store(world.Checkpoint, s.world.Store(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 		Trigger: engine.Trigger{Every: s.Every, Once: once}, Limit: sources.Limit{Rows: s.Limit}, BatchTimeout: s.Timeout, Now: a.now, Alloc: a.alloc,
@@ -88,7 +93,7 @@ func (s *simulation) query(a *actor, once bool) engine.Query {
 		q.Sink = s.eachBatch(a)
 		return q
 	}
-	c := lakehouse.Config{AllowReplacedFiles: true, Maintenance: lakehouse.Maintenance{VacuumRetain: 48 * time.Hour}}
+	c := lakehouse.Config{AllowReplacedFiles: true, SchemaEvolution: lakehouse.AddColumns, Maintenance: lakehouse.Maintenance{VacuumRetain: 48 * time.Hour}}
 	if s.PartitionBy != "" {
 		c.PartitionBy = []string{s.PartitionBy}
 	}
@@ -149,36 +154,6 @@ func rowsOf(b foreachbatch.Batch) (out []string, err error) {
 		}
 	}
 	return out, reader.Err()
-}
-
-// What a maintenance process does.
-const (
-	checkpointing = iota
-	optimizing
-	vacuuming
-	cleaning
-	upkeeps
-)
-
-// keepUp starts a process that does maintenance.
-func (s *simulation) keepUp(what int) {
-	s.spawn("upkeep", maintaining, func(ctx context.Context, a *actor) error {
-		t, err := table.Open(ctx, a.Store(world.Table, s.world.Store(world.Table)), table.Options{Now: a.now})
-		if err != nil {
-			return err
-		}
-		switch what {
-		case checkpointing:
-			_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
-		case optimizing:
-			_, err = t.Optimize(ctx, maintain.OptimizeOptions{Alloc: a.alloc, Force: true})
-		case vacuuming:
-			_, err = t.Vacuum(ctx, maintain.VacuumOptions{Retain: new(translog.MinRetention)})
-		case cleaning:
-			_, err = t.CleanLog(ctx)
-		}
-		return err
-	})
 }
 
 // counting counts what is not freed.

@@ -114,6 +114,9 @@ const (
 	clock                 // the clock of the process's machine jumps by arg minutes
 	stop                  // the process is asked to end
 	upkeep                // another process does maintenance; arg says what
+	foreign               // a foreign writer commits to the table; arg says what
+	change                // the pipeline is changed: it makes a column more; the process is asked to end
+	damage                // all processes are killed and the checkpoint is harmed, then repaired; arg says how
 	leader                // a partition of Kafka gets another leader
 	hide                  // a partition is missing in arg+1 answers
 	lie                   // its end is said to be lower in arg+1 answers
@@ -123,7 +126,8 @@ const (
 )
 
 var kindNames = [kinds]string{
-	"die", "die done", "fail", "lose", "late", "power", "inside", "torn", "fsync", "full", "twin", "pause", "slow", "asleep", "clock", "stop", "upkeep", "leader", "hide", "lie", "retention", "compact",
+	"die", "die done", "fail", "lose", "late", "power", "inside", "torn", "fsync", "full", "twin", "pause", "slow", "asleep", "clock", "stop", "upkeep",
+	"foreign", "change", "damage", "leader", "hide", "lie", "retention", "compact",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -152,7 +156,7 @@ func possible(k kind, p phase, o options) bool {
 	disk := o.Medium == world.Disk
 	writes := p != inPlan && p != inRead && !(p == inCommit && o.Format == "foreachbatch")
 	tables := o.Format != "foreachbatch"
-	if !tables && (k == upkeep || p == inUpkeep) {
+	if !tables && (k == upkeep || k == foreign || k == change || k == damage || p == inUpkeep) {
 		return false
 	}
 	switch k {
@@ -193,7 +197,11 @@ func deriveFaults(r *rand.Rand, o options) []fault {
 			out = append(out, fault{After: f.After, Phase: pick(r, inPlan, inRead, inCommit), Kind: pick(r, die, stop, twin)})
 		case inUpkeep:
 			f.Skip = r.IntN(12)
-			out = append(out, fault{After: f.After, Phase: inPlan, Kind: upkeep, Arg: r.IntN(upkeeps)})
+			if r.IntN(3) == 0 {
+				out = append(out, fault{After: f.After, Phase: inPlan, Kind: foreign, Arg: r.IntN(writings)})
+			} else {
+				out = append(out, fault{After: f.After, Phase: inPlan, Kind: upkeep, Arg: r.IntN(upkeeps)})
+			}
 		}
 		out = append(out, f)
 	}
@@ -226,6 +234,10 @@ func argOf(r *rand.Rand, k kind, o options) int {
 		return pick(r, -1, 1) * pick(r, 60, 60, 24*60, 3653*24*60)
 	case upkeep:
 		return r.IntN(upkeeps)
+	case foreign:
+		return r.IntN(writings)
+	case damage:
+		return r.IntN(damages)
 	case hide, lie:
 		return r.IntN(4)
 	}

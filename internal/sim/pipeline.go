@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"microbatch/internal/sim/world"
@@ -47,13 +48,20 @@ func (r row) String() string {
 	return out
 }
 
-// transforms are the pipeline's steps.
-func (o options) transforms() (out []transforms.Operator) {
+// transforms are the pipeline's steps; those of the changed pipeline make one column more.
+func (o options) transforms(changed bool) (out []transforms.Operator) {
 	if f := filters[o.Filter]; f.text != "" {
 		out = append(out, project.NewFilter(f.text))
 	}
-	if s := selects[o.Select]; s.items != nil {
-		out = append(out, project.NewSelect(s.items))
+	items := selects[o.Select].items
+	if changed {
+		if items == nil {
+			items = []string{"*"}
+		}
+		items = append(slices.Clone(items), "key AS more")
+	}
+	if items != nil {
+		out = append(out, project.NewSelect(items))
 	}
 	return out
 }
@@ -62,29 +70,32 @@ func (o options) bad(part int, seq int64) bool {
 	return o.BadEvery > 0 && (seq*7+int64(part))%o.BadEvery == 1
 }
 
-// fate is what becomes of a row: its text in the table, or "" if it is filtered; or that it is rejected.
-func (o options) fate(part int, seq int64) (text string, rejected bool) {
+// fate is what becomes of a row: its text in the table, by either pipeline, or "" if it is filtered; or that it is rejected.
+func (o options) fate(part int, seq int64) (text, changed string, rejected bool) {
 	if o.bad(part, seq) {
-		return "", true
+		return "", "", true
 	}
 	key := "k" + strconv.FormatInt(seq%4, 10)
 	if !filters[o.Filter].keep(part, seq, key) {
-		return "", false
+		return "", "", false
 	}
 	r := row{"id": world.RowID(part, seq), "part": strconv.Itoa(part), "seq": strconv.FormatInt(seq, 10), "key": key}
-	return selects[o.Select].row(r).String(), false
+	r = selects[o.Select].row(r)
+	text = r.String()
+	r["more"] = key
+	return text, r.String(), false
 }
 
 // expectation is what a range of offsets makes.
 type expectation struct {
 	read, filtered int64
-	rows           map[string]bool
+	rows, changed  map[string]bool // by the pipeline, and by the changed one
 	rejected       map[string]bool
 }
 
 // expect is the model: what the ranges from begin to end make.
 func (o options) expect(in input, begin, end []int64) (expectation, error) {
-	e := expectation{rows: map[string]bool{}, rejected: map[string]bool{}}
+	e := expectation{rows: map[string]bool{}, changed: map[string]bool{}, rejected: map[string]bool{}}
 	for part := range end {
 		at := int64(0)
 		if part < len(begin) {
@@ -95,13 +106,13 @@ func (o options) expect(in input, begin, end []int64) (expectation, error) {
 		}
 		in.each(part, at, end[part], func(seq int64, position string) {
 			e.read++
-			switch text, rejected := o.fate(part, seq); {
+			switch text, changed, rejected := o.fate(part, seq); {
 			case rejected:
 				e.rejected[position] = true
 			case text == "":
 				e.filtered++
 			default:
-				e.rows[text] = true
+				e.rows[text], e.changed[changed] = true, true
 			}
 		})
 	}

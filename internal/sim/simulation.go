@@ -47,6 +47,10 @@ type simulation struct {
 	calls          map[int64]call    // of foreachbatch
 	disturbed      bool              // errors of stores may end a driver
 	rivals         bool              // more than one driver may be at work
+	changed        bool              // the pipeline was changed
+	former, accept bool              // what the next driver does about a batch that was pending at the change
+	broken         bool              // the checkpoint is harmed
+	repair         *actor            // who mends it
 
 	mu        sync.Mutex
 	violation error
@@ -229,6 +233,9 @@ func (s *simulation) bury(a *actor, err error) {
 	if !a.killed && err != nil && !asked {
 		s.judgeEnd(a, err)
 	}
+	if a == s.repair {
+		s.repair, s.broken = nil, err != nil
+	}
 	if a.role == driving {
 		s.restartAt = time.Now().Add(time.Duration(s.random.IntN(3000)) * time.Millisecond)
 	}
@@ -255,6 +262,10 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		allowed = s.disturbed && s.Kafka
 	case errcode.KafkaRangeLost.ID, errcode.KafkaDataLost.ID: // retention took what others have recorded
 		allowed = s.disturbed && s.Kafka && s.rivals
+	case errcode.ChangedWhilePending.ID:
+		allowed = s.changed
+		s.accept = s.random.IntN(2) == 0
+		s.former = !s.accept
 	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
 		allowed = s.disturbed && s.Medium == world.Disk
 	case errcode.TableConflict.ID, errcode.TableVersion.ID:
@@ -277,10 +288,14 @@ func (s *simulation) alive(paused bool) (out []*actor) {
 
 // restart starts a driver where none is left.
 func (s *simulation) restart() {
-	if s.healing || len(s.alive(false)) > 0 || time.Now().Before(s.restartAt) {
-		return
+	switch {
+	case s.broken:
+		if s.repair == nil && len(s.actors) == 0 {
+			s.mend()
+		}
+	case !s.healing && len(s.alive(false)) == 0 && !time.Now().Before(s.restartAt):
+		s.drive(s.Once)
 	}
-	s.drive(s.Once)
 }
 
 // feed lets rows arrive.
@@ -453,9 +468,11 @@ func (s *simulation) heal() error {
 		return err
 	}
 	for _, a := range s.actors {
-		a.cancel()
+		if a != s.repair {
+			a.cancel()
+		}
 	}
-	if err := s.until(3000, func() bool { return len(s.actors) == 0 }); err != nil {
+	if err := s.until(3000, func() bool { return len(s.actors) == 0 && !s.broken }); err != nil {
 		return err
 	}
 	if len(s.actors) > 0 {
@@ -465,7 +482,7 @@ func (s *simulation) heal() error {
 		s.produce(p, 1) // the marker
 	}
 	s.in.settle()
-	for tries := len(s.lates) + 1; ; tries-- {
+	for tries := len(s.lates) + 3; ; tries-- {
 		began := time.Now()
 		a := s.drive(true)
 		if err := s.until(1000+400*int(s.backlog()), func() bool { return len(s.actors) == 0 }); err != nil {
@@ -499,6 +516,10 @@ func (s *simulation) until(steps int, holds func() bool) error {
 			return nil
 		}
 		s.land(false)
+		if s.broken {
+			s.restart()
+			synctest.Wait()
+		}
 		if w := s.choose(); w != nil {
 			s.pass(w)
 		} else if len(s.actors) > 0 {

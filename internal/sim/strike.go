@@ -108,6 +108,15 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.disturbed = true
 		s.note("%s", s.in.(*kafkaInput).calamity(s.random, f.Kind, f.Arg, s.ends[int64(s.batches())-2]))
 		s.let(w, gate.Verdict{})
+	case foreign:
+		s.write(f.Arg)
+		s.let(w, gate.Verdict{})
+	case change:
+		s.changed = true
+		a.cancel()
+		s.let(w, gate.Verdict{})
+	case damage:
+		s.damage(f.Arg)
 	case upkeep:
 		s.keepUp(f.Arg)
 		s.let(w, gate.Verdict{})
@@ -213,7 +222,9 @@ func (s *simulation) checkBatch(id int64, b landed) error {
 		return err
 	}
 	if err := sameRows(fmt.Sprintf("batch %d", id), b.rows, e.rows); err != nil {
-		return err
+		if !s.changed || sameRows("", b.rows, e.changed) != nil {
+			return err
+		}
 	}
 	if _, ok := s.rejected.batches[id]; !ok && len(e.rejected) > 0 {
 		return fmt.Errorf("batch %d is visible, and its %d rejected rows are not", id, len(e.rejected))
@@ -327,8 +338,8 @@ func (s *simulation) verdict() error {
 		return fmt.Errorf("%d rejected rows in the end, %d should be there", n, len(e.rejected))
 	}
 	if s.Format != "foreachbatch" {
-		if n := s.main.count(); n != len(e.rows) {
-			return fmt.Errorf("%d rows in the end, %d should be there", n, len(e.rows))
+		if n := s.main.count(); n != len(e.rows)+s.main.foreign {
+			return fmt.Errorf("%d rows in the end, %d should be there, and %+d by foreign writers", n, len(e.rows), s.main.foreign)
 		}
 	}
 	for id := max(0, last-50); id <= last; id++ {
