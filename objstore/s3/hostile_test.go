@@ -195,7 +195,7 @@ func TestCredentialsThatEndInTheMiddle(t *testing.T) {
 	}
 }
 
-// No answer of a server, whatever it is, makes the store panic or take what it has not sent; an answer that makes no sense is an error or "uncertain", never
+// FuzzAnswers: no answer of a server, whatever it is, makes the store panic or take what it has not sent; an answer that makes no sense is an error or "uncertain", never
 // "somebody else was first".
 func FuzzAnswers(f *testing.F) {
 	f.Add(200, "Content-Length", "7", "content")
@@ -205,18 +205,25 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(200, "Content-Length", "9223372036854775807", strings.Repeat("<a>", 3000))
 	f.Add(200, "Last-Modified", "never", `<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><ListBucketResult><Contents><Key>&b;</Key></Contents></ListBucketResult>`)
 	f.Add(404, "x-amz-meta-microbatch-put", "x", "<Error><Code>NoSuchKey</Code></Error>")
+	var answer roundTripper
+	s, err := s3.New(f.Context(), s3.Config{
+		Bucket: "bucket", Endpoint: "http://server", Region: "r", PathStyle: true, AccessKey: secret.Of("a"), SecretKey: secret.Of("b"), RetryFor: 1,
+		Transport: roundTripper(func(req *http.Request) (*http.Response, error) { return answer(req) }),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, status int, header, value, body string) {
 		if status < 200 || status > 599 || strings.ContainsAny(header+value, "\r\n\x00") || header == "" {
 			return
 		}
-		answer := roundTripper(func(req *http.Request) (*http.Response, error) {
+		answer = func(req *http.Request) (*http.Response, error) {
 			resp, err := says(status, "")(req)
 			resp.Header.Set(header, value)
 			resp.Body = io.NopCloser(strings.NewReader(body))
 			resp.ContentLength = -1
 			return resp, err
-		})
-		s := open(t, s3.Config{Bucket: "bucket", Endpoint: "http://server", Region: "r", PathStyle: true, AccessKey: secret.Of("a"), SecretKey: secret.Of("b"), Transport: answer, RetryFor: 1})
+		}
 		heap.AtMost(t, 256<<20+1000*int64(len(body)), "an answer", func() {
 			err := s.PutIfAbsent(t.Context(), "key", []byte("x"))
 			if errors.Is(err, fs.ErrExist) && status != 412 && status != 304 && status < 400 {
