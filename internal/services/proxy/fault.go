@@ -34,6 +34,9 @@ type Fault struct {
 // String says what happens when.
 func (f Fault) String() string { return fmt.Sprintf("%s after %d bytes, %s", f.Kind, f.After, f.Delay) }
 
+// requestBytes is within which a request is cut by Seeded: most are small, and would end before.
+const requestBytes = 2000
+
 // Seeded is a schedule that breaks so many of 100 connections, each after at most so many bytes.
 func Seeded(seed uint64, percent int, within int64) func(n int) Fault {
 	return func(n int) Fault {
@@ -41,8 +44,10 @@ func Seeded(seed uint64, percent int, within int64) func(n int) Fault {
 		if rng.IntN(100) >= percent {
 			return Fault{}
 		}
-		return Fault{
-			Kind: Kind(1 + rng.IntN(len(kinds)-1)), After: rng.Int64N(within), Delay: time.Duration(rng.IntN(30)) * time.Millisecond,
+		f := Fault{Kind: Kind(1 + rng.IntN(len(kinds)-1)), After: rng.Int64N(within), Delay: time.Duration(rng.IntN(30)) * time.Millisecond}
+		if f.Kind == CutRequest {
+			f.After %= requestBytes
 		}
+		return f
 	}
 }
