@@ -1,32 +1,49 @@
 package interleave_test
 
 import (
+	"context"
+	"io"
 	"testing"
 
-	"microbatch/internal/errcode"
+	"microbatch/engine"
+	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/interleave"
 	"microbatch/internal/sim/world"
+	"microbatch/objstore"
 )
 
-// both plays a schedule on both media.
-func both(t *testing.T, play func(*interleave.Stage)) {
-	for _, m := range []world.Medium{world.Objects, world.Disk} {
-		t.Run(m.String(), func(t *testing.T) { interleave.Play(t, m, play) })
+// Where drivers wait.
+const (
+	claim    = "checkpoint putifabsent _engine/epoch/*"
+	tablePut = "table putifabsent _*.json"
+)
+
+// scene is a schedule with a name, and the media on which it is played.
+type scene struct {
+	name  string
+	media []world.Medium
+	play  func(*interleave.Stage)
+}
+
+var (
+	objects = []world.Medium{world.Objects}
+	disk    = []world.Medium{world.Disk}
+	both    = []world.Medium{world.Objects, world.Disk}
+)
+
+func TestInterleavings(t *testing.T) {
+	for _, scenes := range [][]scene{driverScenes(), sparkScenes(), purgeScenes(), lostScenes(), tableScenes(), kafkaScenes()} {
+		for _, sc := range scenes {
+			for _, m := range sc.media {
+				t.Run(sc.name+"/"+m.String(), func(t *testing.T) { interleave.Play(t, m, sc.play) })
+			}
+		}
 	}
 }
 
-func TestInterleavings(t *testing.T) {
-	t.Run("a twin meets the other's offsets/N: exactly one goes on", func(t *testing.T) {
-		interleave.Play(t, world.Objects, func(s *interleave.Stage) {
-			s.World.Topic.Produce(0, 10)
-			a := s.Start("a")
-			a.Until("checkpoint putifabsent offsets/2")
-			b := s.Start("b")
-			b.Past("checkpoint putifabsent offsets/2")
-			a.Ends(errcode.DriverFenced)
-			b.Ends()
-			s.Exact()
-			s.NoOrphans()
-		})
-	})
-}
+// lockLost runs a driver as if the lock of the checkpoint were free: on a disk it may be on another machine, by NFS.
+func lockLost(_ *gate.Process, q *engine.Query) { q.Checkpoint = noLock{q.Checkpoint} }
+
+type noLock struct{ objstore.Store }
+
+func (noLock) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }

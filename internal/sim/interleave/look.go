@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
+	"microbatch/checker"
+	"microbatch/ident"
 	"microbatch/internal/sim/world"
 	"microbatch/objstore"
 	"microbatch/table"
@@ -34,6 +36,19 @@ func (s *Stage) Exact() {
 // ExactUpTo requires that the table holds the good rows of each partition below its end exactly once and nothing else.
 func (s *Stage) ExactUpTo(ends ...int64) {
 	s.T.Helper()
+	s.ExactRowsUpTo(ends...)
+	s.Check()
+}
+
+// ExactRows is Exact for a table or a checkpoint that others have changed, so that only the rows can be verified.
+func (s *Stage) ExactRows() {
+	s.T.Helper()
+	s.ExactRowsUpTo(s.World.Topic.Ends...)
+}
+
+// ExactRowsUpTo is ExactUpTo for a table or a checkpoint that others have changed.
+func (s *Stage) ExactRowsUpTo(ends ...int64) {
+	s.T.Helper()
 	var want []string
 	for p, end := range ends {
 		for n := range end {
@@ -46,6 +61,44 @@ func (s *Stage) ExactUpTo(ends ...int64) {
 	if diff := cmp.Diff(want, s.Rows(world.Table, "id")); diff != "" {
 		s.T.Errorf("the table's rows (-want +got):\n%s", diff)
 	}
+}
+
+// Check lets the checker verify every version of the table against the checkpoint and the topic.
+func (s *Stage) Check() {
+	s.T.Helper()
+	in := checker.Input{Table: s.World.Store(world.Table), Checkpoint: s.World.Store(world.Checkpoint), IDs: []string{"id"}, Model: s.model}
+	if len(s.Keys(world.Rejected, "_")) > 0 {
+		in.Rejected = s.World.Store(world.Rejected)
+	}
+	report, err := checker.Check(context.Background(), in)
+	s.Must(err)
+	for _, v := range report.Violations {
+		s.T.Errorf("the checker: %v", v)
+	}
+}
+
+// model is what the rows of a range become.
+func (s *Stage) model(from, to []string) (e checker.Expect, err error) {
+	begin, err := world.ParseOffset(ident.Offset(strings.Join(from, "")))
+	if err != nil {
+		return e, err
+	}
+	ends, err := world.ParseOffset(ident.Offset(strings.Join(to, "")))
+	for p, end := range ends {
+		at := int64(0)
+		if p < len(begin) {
+			at = begin[p]
+		}
+		for ; at < end; at++ {
+			e.In++
+			if id := world.RowID(p, at); s.World.Topic.Bad != nil && s.World.Topic.Bad(p, at) {
+				e.Rejected = append(e.Rejected, id)
+			} else {
+				e.Out = append(e.Out, id)
+			}
+		}
+	}
+	return e, err
 }
 
 // Rows are the values of a text column of a table, sorted.
@@ -119,6 +172,15 @@ func (s *Stage) Copy(from, to objstore.Store) {
 			s.T.Fatal(err)
 		}
 	}
+}
+
+// Restore puts a copy in the place of all that a place holds.
+func (s *Stage) Restore(from objstore.Store, place string) {
+	s.T.Helper()
+	for _, key := range s.Keys(place, "") {
+		s.Must(s.World.Store(place).Delete(context.Background(), key))
+	}
+	s.Copy(from, s.World.Store(place))
 }
 
 // Must ends the test if something that the schedule needs has failed.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
-	"time"
 
 	"microbatch/engine"
 	"microbatch/internal/errcode"
@@ -73,12 +72,15 @@ func (s *Stage) ring() {
 	}
 }
 
+// Change is what is different about one actor's query.
+type Change func(*gate.Process, *engine.Query)
+
 // Start begins a driver. It runs up to its first operation.
-func (s *Stage) Start(name string, change ...func(*engine.Query)) *Actor {
+func (s *Stage) Start(name string, change ...Change) *Actor {
 	return s.StartQuery(name, func(p *gate.Process) engine.Query {
 		q := s.Query(p)
 		for _, c := range change {
-			c(&q)
+			c(p, &q)
 		}
 		return q
 	})
@@ -275,6 +277,3 @@ func Matches(pattern string, op gate.Op) bool {
 	}
 	return text == "" || parts[len(parts)-1] == ""
 }
-
-// Pass is how long something takes that no driver does.
-func (s *Stage) Pass(d time.Duration) { time.Sleep(d) }
