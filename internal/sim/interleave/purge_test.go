@@ -66,6 +66,7 @@ func purgeScenes() []scene {
 			s.Start("b", lockLost).Ends()
 			clean(s)
 			zombie.Past(tablePut)
+			zombie.MayNot("checkpoint putifabsent commits/*")
 			zombie.Ends(errcode.DriverFenced)
 			s.World.Topic.Produce(0, 3)
 			s.Start("c", lockLost).Ends()

@@ -36,6 +36,7 @@ type Actor struct {
 	stage   *Stage
 	done    chan struct{}
 	err     error // once done is closed
+	never   []string
 }
 
 // Play opens a bubble with a world in it and plays a schedule. The query takes two rows a batch, from one partition, until it has caught up.
@@ -159,6 +160,11 @@ func (a *Actor) Waiting() (mine []*gate.Waiting) {
 // let gives a verdict and waits for what follows.
 func (a *Actor) let(w *gate.Waiting, v gate.Verdict) {
 	a.note("%s  %s", v.Fate, w.Op)
+	for _, pattern := range a.never {
+		if Matches(pattern, w.Op) {
+			a.stage.T.Errorf("%s: it may not come to this", w.Op)
+		}
+	}
 	if a.stage.Seen != nil {
 		a.stage.Seen(w)
 	}
@@ -191,6 +197,9 @@ func (a *Actor) Past(pattern string) {
 	a.stage.T.Helper()
 	a.let(a.Until(pattern), gate.Verdict{})
 }
+
+// MayNot says that the actor may not come to an operation any more.
+func (a *Actor) MayNot(pattern string) { a.never = append(a.never, pattern) }
 
 // Losing lets the actor go on until an operation is done, and loses its answer.
 func (a *Actor) Losing(pattern string) {
