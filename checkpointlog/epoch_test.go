@@ -43,3 +43,14 @@ func rival(rule string, first func()) faultstore.Rule {
 	r.Release, r.Hook = released, func(faultstore.Call) { first() }
 	return r
 }
+
+// TestAnEpochIsAboveThatOfTheSink: a checkpoint that was restored from a copy lists fewer epochs than were claimed.
+func TestAnEpochIsAboveThatOfTheSink(t *testing.T) {
+	c := NewCheckpoint(mem.New())
+	for i, floor := range []ident.Epoch{0, 7, 3} {
+		id, err := c.Claim(t.Context(), floor, ident.NewRunID(), Epoch{})
+		if want := []ident.Epoch{1, 8, 9}[i]; err != nil || id.Epoch != want {
+			t.Errorf("the sink has epoch %d: claimed %d, %v; want %d", floor, id.Epoch, err, want)
+		}
+	}
+}

@@ -36,6 +36,9 @@ func (x *execution) check(c Counts) error {
 	if err := x.checkPositions(); err != nil {
 		return err
 	}
+	if bugs.Is(bugs.CountsUnchecked) {
+		return nil
+	}
 	undecoded := x.undecode.Load()
 	if c.Read != c.Decoded+undecoded {
 		return errcode.CountMismatch.New(x.at(), "the sources count %d rows, but %d were decoded and %d rejected", c.Read, c.Decoded, undecoded)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"microbatch/batch"
 	"microbatch/checkpointlog"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
@@ -270,4 +271,146 @@ func TestABatchThatWasNotCommittedIsNotReported(t *testing.T) {
 	if err := q.Run(t.Context()); !errcode.Has(err, errcode.DriverFenced) {
 		t.Fatalf("error %v", err)
 	}
+}
+
+// TestTheTimeOfABatchNeverGoesBack: the clock was set back between two batches.
+func TestTheTimeOfABatchNeverGoesBack(t *testing.T) {
+	w := newWorld(30)
+	q, src, _ := w.query()
+	clock := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	q.Now, q.Trigger = func() time.Time { return clock }, Trigger{Once: true, MinPause: time.Nanosecond} // no plan ahead
+	q.Sources = []sources.Source{&pausing{src, 2, func() { clock = clock.Add(-time.Hour) }}}
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var before time.Time
+	for id := range ident.BatchID(3) {
+		e, err := checkpointlog.NewCheckpoint(w.checkpoint).ReadEntry(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Offsets.Timestamp.Before(before) {
+			t.Errorf("batch %d is of %s, the one before it of %s", id, e.Offsets.Timestamp, before)
+		}
+		before = e.Offsets.Timestamp
+	}
+}
+
+// TestADriverThatMeetsWhatANewerOneHasDoneStopsAndClaimsNothing: else the two would take the query from each other for ever.
+func TestADriverThatMeetsWhatANewerOneHasDoneStopsAndClaimsNothing(t *testing.T) {
+	for _, met := range []string{"offsets/1", "commits/1"} {
+		t.Run(met, func(t *testing.T) {
+			w := newWorld(30)
+			w.checkpoint = unlocked{w.checkpoint}
+			newer := func() {
+				q, _, _ := w.query()
+				if err := q.Run(t.Context()); err != nil {
+					t.Errorf("newer driver: %v", err)
+				}
+			}
+			q, src, sink := w.query()
+			q.Trigger = Trigger{Once: true, MinPause: time.Nanosecond} // no plan ahead
+			if met == "offsets/1" {
+				q.Sources = []sources.Source{&pausing{src, 2, newer}}
+			} else {
+				commits := 0
+				q.Sink = lastCommit{sink, func() {
+					if commits++; commits == 2 {
+						newer()
+					}
+				}}
+			}
+			if err := q.Run(t.Context()); !errcode.Has(err, errcode.DriverFenced) {
+				t.Errorf("error %v", err)
+			}
+			if e, err := checkpointlog.NewCheckpoint(w.checkpoint).NewestEpoch(t.Context()); err != nil || e != 2 {
+				t.Errorf("the newest epoch is %d, %v", e, err)
+			}
+			w.checkRows(t, 30)
+		})
+	}
+}
+
+// TestAnAcceptedChangeFencesThePastBeforeItJudges: a driver of the former pipeline is about to commit the pending batch, which now runs again with the new one.
+func TestAnAcceptedChangeFencesThePastBeforeItJudges(t *testing.T) {
+	w := newWorld(10)
+	q, _, sink := w.query()
+	sink.fail = []error{errors.New("it fell asleep")}
+	if err := q.Run(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	c := checkpointlog.NewCheckpoint(w.checkpoint)
+	id, err := c.QueryID(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := c.ReadEntry(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _, _ = w.query()
+	q.OnError, q.Rejected, q.AcceptChange = RejectRows, &ledger{store: w.sink, suffix: "-rejected"}, true
+	woke := false
+	q.Listener.Working = func(p Working) {
+		if p.Phase == Prepare && !woke {
+			woke = true
+			r, err := (&ledger{store: w.sink}).put(t.Context(), ledgerEntry{Query: id, Name: q.Name, Batch: 0, Digest: entry.Digest().Stored(0), Epoch: 1, Rows: []int64{999}})
+			if err != nil || r.Outcome != sinks.Fenced {
+				t.Errorf("the sleeper's commit: %s, %v", r.Outcome, err)
+			}
+		}
+	}
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !woke {
+		t.Error("the batch did not run again")
+	}
+	w.checkRows(t, 10)
+}
+
+// losing is a sink that leaves out the last row of each batch.
+type losing struct{ *ledger }
+
+func (s losing) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, error) {
+	p, err := s.ledger.Prepare(ctx, b)
+	if err == nil {
+		e := &p.(*ledgerPending).e
+		e.Rows = e.Rows[:len(e.Rows)-1]
+	}
+	return p, err
+}
+
+func TestABatchOfWhichTheSinkHasStagedFewerRowsIsNotCommitted(t *testing.T) {
+	w := newWorld(10)
+	q, _, sink := w.query()
+	q.Sink = losing{sink}
+	if err := q.Run(t.Context()); !errcode.Has(err, errcode.CountMismatch) {
+		t.Errorf("error %v", err)
+	}
+	w.checkRows(t, 0)
+}
+
+// replaced is a source that notices, when it opens the empty range at the end of the last batch, that it was made anew.
+type replaced struct{ *numbers }
+
+func (s replaced) Splits(ctx context.Context, from, to ident.Offset, aux map[string]string, want int) ([]sources.Split, error) {
+	if from == to && aux["total"] != "" {
+		return nil, errcode.KafkaTopicRecreated.New("numbers", "it is another one since %s", to)
+	}
+	return s.numbers.Splits(ctx, from, to, aux, want)
+}
+
+// TestAStartAsksTheSourceWhetherItIsStillTheOneThatWasRead: with the facts that were noted at the end of the last batch, before anything new is planned.
+func TestAStartAsksTheSourceWhetherItIsStillTheOneThatWasRead(t *testing.T) {
+	w := newWorld(10)
+	for i := range 2 {
+		q, src, _ := w.query()
+		q.Sources = []sources.Source{replaced{src}}
+		if err := q.Run(t.Context()); (err != nil) != (i == 1) || err != nil && !errcode.Has(err, errcode.KafkaTopicRecreated) {
+			t.Errorf("run %d: %v", i, err)
+		}
+		w.total = 20
+	}
+	w.checkRows(t, 10)
 }

@@ -2,8 +2,8 @@ package bugs
 
 import "strconv"
 
-// Bug is the number of a seeded bug. Up to 26 they are those that engines of this kind have had elsewhere; then come those that this one could have, and from 45
-// on some that it had.
+// Bug is the number of a seeded bug. Up to 26 they are those that engines of this kind have had elsewhere; then come those that this one could have. From 45 to
+// 49 they are some that it had.
 type Bug int
 
 // The bugs, by what the code does wrongly.
@@ -53,6 +53,14 @@ const (
 	ClockOfTheMachine Bug = 47 // how old a file is is measured by the clock of this machine alone
 	UpkeepGoesOn      Bug = 48 // a failed fsync in the upkeep after a batch is a warning
 	CutLogIsReadOn    Bug = 49 // a reader that meets a new leader does not ask where the log of the former one ended
+	TimeGoesBack      Bug = 50 // a batch gets the clock's time even if the batch before it has a later one
+	FightOn           Bug = 51 // a driver that meets what a newer one has done claims a newer epoch still
+	NoFenceAtChange   Bug = 52 // an accepted change of the pipeline judges the pending batch before the past is fenced
+	TrustTheList      Bug = 53 // the newest version that a listing shows is taken for the newest there is
+	OwnIsForeign      Bug = 54 // a commit whose answer was lost does not recognise its own entry
+	ForgetSinkEpoch   Bug = 55 // a new epoch is above those of the checkpoint only, whatever the sink has seen
+	CountsUnchecked   Bug = 56 // rows read, filtered, rejected and staged are not compared
+	EndsUnchecked     Bug = 57 // a start does not ask whether a source is still the one that was read
 )
 
 // names of the bugs. An array, and no map: what nobody uses of it is in no program.
@@ -68,6 +76,8 @@ var names = [...]string{
 	SharedEpoch: "shared-epoch", BlindToRemoves: "blind-to-removes", ForgetTopicID: "forget-topic-id", TrustTheListing: "trust-the-listing",
 	ChangedFileIsRead: "changed-file-is-read", SweepIsNotDurable: "sweep-is-not-durable", BuildOnStray: "build-on-stray", ClockOfTheMachine: "clock-of-the-machine",
 	UpkeepGoesOn: "upkeep-goes-on", CutLogIsReadOn: "cut-log-is-read-on",
+	TimeGoesBack: "time-goes-back", FightOn: "fight-on", NoFenceAtChange: "no-fence-at-change", TrustTheList: "trust-the-list", OwnIsForeign: "own-is-foreign",
+	ForgetSinkEpoch: "forget-sink-epoch", CountsUnchecked: "counts-unchecked", EndsUnchecked: "ends-unchecked",
 }
 
 // All lists the bugs by number.

@@ -118,6 +118,22 @@ var exhibits = []exhibit{
 		in("engine", "TestAFailedFsyncAfterTheBatchStopsTheQuery")}},
 	{bugs.CutLogIsReadOn, "an unclean election while a batch is read: it holds records that no longer exist, and lacks those in their place", []catcher{
 		in(kafka, "TestALogThatIsCutWhileItIsReadStopsTheBatch")}},
+	{bugs.TimeGoesBack, "after the clock was set back, what is computed from a batch's time runs backwards", []catcher{
+		in("engine", "TestTheTimeOfABatchNeverGoesBack")}},
+	{bugs.FightOn, "two drivers that were started by mistake take the query from each other for ever", []catcher{
+		in("engine", "TestADriverThatMeetsWhatANewerOneHasDoneStopsAndClaimsNothing")}},
+	{bugs.NoFenceAtChange, "a driver of the former pipeline commits the batch after the change was accepted: its rows are of the wrong pipeline", []catcher{
+		in("engine", "TestAnAcceptedChangeFencesThePastBeforeItJudges")}},
+	{bugs.TrustTheList, "a store whose listings lag shows an old table: the start refuses what is in order", []catcher{
+		in(translog, "TestTheNewestVersionIsFoundThoughTheListingLags")}},
+	{bugs.OwnIsForeign, "joining files takes its own entry for another's after a lost answer, and deletes the files that it has just made: the table cannot be read any more", []catcher{
+		in("table/maintain", "TestOptimizeWhoseAnswerIsLostLeavesTheTableWhole")}},
+	{bugs.ForgetSinkEpoch, "after a checkpoint was restored from a copy, the table refuses the new driver as an old one", []catcher{
+		in("checkpointlog", "TestAnEpochIsAboveThatOfTheSink")}},
+	{bugs.CountsUnchecked, "rows that a decoder, an operator or a writer dropped are lost in silence", []catcher{
+		in("engine", "TestABatchOfWhichTheSinkHasStagedFewerRowsIsNotCommitted", "TestABatchThatIsWrongIsNotCommitted")}},
+	{bugs.EndsUnchecked, "a topic that was made anew while the query stood still is read on in the middle", []catcher{
+		in("engine", "TestAStartAsksTheSourceWhetherItIsStillTheOneThatWasRead")}},
 }
 
 // absent are bugs of the usual list that have no place here yet.

@@ -23,8 +23,8 @@ as usual holds any of them (a build tag; a test looks at the symbols). With the 
 MICROBATCH_BUG=5 go test -tags bugs,failpoints ./objstore/localfs
 ` + "```" + `
 
-Numbers up to 26 are bugs that programs of this kind have had, in public reports; then come those that this one could have, and, from 45 on, some that it did
-have until its own proofs found them. A further one is a name in [internal/bugs](../internal/bugs), one question at the place where the code does the right
+Numbers up to 26 are bugs that programs of this kind have had, in public reports; the others are those that this one could have, and, from 45 to 49, some that it
+did have until its own proofs found them. A further one is a name in [internal/bugs](../internal/bugs), one question at the place where the code does the right
 thing, and an exhibit in [internal/museum](../internal/museum) with the tests that must catch it; if there is none, the suite has a hole, and the test comes
 first. This page is written by "go run ./internal/museum --docs" from the code.
 

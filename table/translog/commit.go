@@ -153,7 +153,7 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 		if err != nil {
 			return s, false, err
 		}
-		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID {
+		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID && !bugs.Is(bugs.OwnIsForeign) {
 			next, _, err := p.landed(ctx, s)
 			return next, true, err
 		}

@@ -18,7 +18,7 @@ const Latest int64 = math.MaxInt64
 // Load reads the state at a version, or at the newest one (Latest). fs.ErrNotExist: there is no log, or not that version any more or yet.
 func (l *Log) Load(ctx context.Context, at int64) (*State, error) {
 	s, err := l.replay(ctx, at, true, nothing)
-	if err != nil || at != Latest {
+	if err != nil || at != Latest || bugs.Is(bugs.TrustTheList) {
 		return s, err
 	}
 	return l.Advance(ctx, s) // a listing may lag behind
