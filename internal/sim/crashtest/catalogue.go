@@ -9,7 +9,7 @@ import "strings"
 //	C11 files durable, before the commit            C12 inside the commit                   C13 after it, before commits/<id>   C14 inside and after its put
 //	C15 purge                                       C17 log checkpoint                      C18 after it, before its hint  C19 vacuum
 //	C20 log cleanup                                 C21 optimize                            C22 shutdown                   C23 recovery
-//	C25 the user's code                             X03 rejected rows, before the others
+//	C25 the user's code                             X03 rejected rows, before the others     (C23: repair too)
 var known = []struct{ phase, name, id string }{
 	{"start", "read the checkpoint", "C23"},
 	{"start", "read the table", "C23"},
@@ -108,6 +108,19 @@ var known = []struct{ phase, name, id string }{
 	{"shutdown", "abort data file", "C22"},
 	{"shutdown", "delete data file (abandoned)", "C22"},
 	{"shutdown", "make the removal durable (abandoned)", "C22"},
+
+	{"repair", "read the checkpoint", "C23"},
+	{"repair", "read the table", "C23"},
+	{"repair", "put metadata", "C23"},
+	{"repair", "put _engine/epoch/<e>", "C23"},
+	{"repair", "sync log entry", "C23"},
+	{"repair", "at commit.put.before", "C23"},
+	{"repair", "put log entry (the epoch alone)", "C23"},
+	{"repair", "at commit.put.after", "C23"},
+	{"repair", "delete offsets/<id>", "C23"},
+	{"repair", "put offsets/<id>", "C23"},
+	{"repair", "delete commits/<id>", "C23"},
+	{"repair", "put commits/<id>", "C23"},
 }
 
 // rank is a point's place in the page, and its number; -1 if it is not known. What happens to the table of rejected rows stands before the same of the table.

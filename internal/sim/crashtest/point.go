@@ -18,6 +18,10 @@ const faultPoint = "point"
 
 // pointOf names an operation that is done in a phase. Numbers are left out, so that all batches meet at one point.
 func pointOf(phase string, op gate.Op) point {
+	if phase == "repair" {
+		name := strings.TrimSuffix(pointOf("start", op).name, " (purge)")
+		return point{phase, strings.Replace(name, "0 (the table)", "(the epoch alone)", 1)}
+	}
 	switch op.Place {
 	case faultPoint:
 		return point{phaseOfFault(op.Key, phase), "at " + op.Key}
@@ -49,7 +53,7 @@ func phaseOfFault(name, phase string) string {
 }
 
 // phases in the order of a batch.
-var phases = [...]string{"start", "plan", "intend", "read", "transform", "prepare", "commit", "record", "release", "shutdown"}
+var phases = [...]string{"start", "plan", "intend", "read", "transform", "prepare", "commit", "record", "release", "shutdown", "repair"}
 
 func pointOfCheckpoint(phase string, op gate.Op) point {
 	if !op.Writes() {

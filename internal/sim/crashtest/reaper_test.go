@@ -66,6 +66,15 @@ func (d death) String() string {
 	return text + ", " + d.power.String()
 }
 
+// repairs says when a checkpoint is repaired.
+type repairs int
+
+const (
+	never repairs = iota
+	first
+	only
+)
+
 // step is an operation that was seen.
 type step struct {
 	point  point
@@ -82,6 +91,8 @@ type reaper struct {
 	// shut ends the query's context when it is about to do this operation; nil: never. cancel does it.
 	shut   *death
 	cancel context.CancelFunc
+	// repairs says whether the process repairs the checkpoint before it runs the query, or only that.
+	repairs repairs
 
 	mu       sync.Mutex
 	phase    string
@@ -122,7 +133,7 @@ func (r *reaper) decide(c gate.Call) (land func() error, shut bool, v gate.Verdi
 	if r.dead {
 		return nil, false, gate.Verdict{Fate: gate.Die}
 	}
-	if c.Place == faultPoint {
+	if c.Place == faultPoint && r.phase != "repair" {
 		if phase, place, _ := strings.Cut(c.Key, "."); place == "before" && slices.Contains(phases[:], phase) {
 			r.phase = phase
 		}

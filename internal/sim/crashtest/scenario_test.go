@@ -21,6 +21,7 @@ import (
 	"microbatch/internal/failpoint"
 	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/world"
+	"microbatch/objstore"
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
 	"microbatch/transforms"
@@ -59,6 +60,7 @@ type scenario struct {
 	evolved  bool // the runs after the history add a column
 	stateful bool
 	ahead    bool                        // back to back, so that the next batch is read while this one commits
+	repair   bool                        // the processes that die repair the checkpoint; those that make good repair it, then run the query
 	shut     *point                      // the query's context ends when it is about to do this
 	sink     lakehouse.Config            // of the table
 	history  func(t *testing.T, l *life) // nil: none
@@ -87,6 +89,7 @@ func scenarios() []scenario {
 		{name: "read ahead", ahead: true, history: batches(1), rows: 3 * batchRows, focus: []string{"commit", "record"}},
 		{name: "purge", sink: upkeep, history: long, rows: batchRows, few: true, focus: []string{"release"}},
 		{name: "upkeep", sink: upkeep, history: aged, rows: batchRows, tables: true, focus: []string{"release"}},
+		{name: "repair", repair: true, history: restored, rows: batchRows, tables: true, focus: []string{"repair"}},
 		{name: "shutdown while files are written", history: batches(1), shut: &point{"prepare", "at prepare.file.closed"}, rows: batchRows, tables: true, focus: []string{"shutdown"}},
 		{name: "shutdown before the commit", bad: true, history: batches(1), shut: &point{"prepare", "at prepare.after"}, rows: batchRows, focus: []string{"shutdown"}},
 		{name: "shutdown in the commit", history: batches(1), shut: &point{"commit", "at commit.put.before"}, rows: batchRows, tables: true, focus: []string{"commit", "record"}},
@@ -111,6 +114,19 @@ func pending(t *testing.T, l *life) {
 		t.Fatalf("%s, %s: it did not die: %v", l.scenario.name, l.kind.name, err)
 	}
 	l.end(r)
+}
+
+// restored is a query whose checkpoint was restored from an older copy, without the query's id and with a torn entry.
+func restored(t *testing.T, l *life) {
+	batches(4)(t, l)
+	ctx, c := t.Context(), l.Store(world.Checkpoint)
+	err := c.Put(ctx, "offsets/1", []byte("v1\n{to"))
+	if err == nil {
+		err = objstore.Remove(ctx, c, []string{"metadata", "offsets/2", "offsets/3", "commits/1", "commits/2", "commits/3"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // long is a query with as many batches as the first purge needs, on a table that was tidied up.
@@ -212,6 +228,15 @@ func (l *life) run(r *reaper) (found string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.cancel = cancel
+	defer p.Kill()
+	if r.repairs != never {
+		r.phase = "repair"
+		err := l.query(p).Repair(ctx, engine.Repair{Step: func(string) {}})
+		if err != nil || r.repairs == only {
+			return "", err
+		}
+		r.phase = "start"
+	}
 	q := l.query(p)
 	q.Listener.Started = func(s engine.Started) {
 		if found == "" {
@@ -220,7 +245,6 @@ func (l *life) run(r *reaper) (found string, err error) {
 		}
 	}
 	err = q.Run(ctx)
-	p.Kill()
 	return found, err
 }
 

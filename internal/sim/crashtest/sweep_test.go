@@ -67,6 +67,9 @@ func (w *sweep) fail(format string, args ...any) {
 // reaper is the judge of a process that may die. It is shut down as the scenario says; those that make good are not.
 func (w *sweep) reaper(l *life, d *death) *reaper {
 	r := newReaper(l.World, d)
+	if w.s.repair {
+		r.repairs = only
+	}
 	if w.s.shut != nil {
 		r.shut = &death{point: *w.s.shut, n: 1}
 	}
@@ -97,6 +100,9 @@ func (w *sweep) recover(level int, l *life, past []death, flying func() error) {
 	d := past[len(past)-1]
 	r := newReaper(l.World, nil)
 	r.pending, r.landAt = flying, d.late
+	if w.s.repair {
+		r.repairs = first
+	}
 	found, err := l.run(r)
 	if err == nil && r.pending != nil {
 		_ = r.pending() // nobody hears how it went
