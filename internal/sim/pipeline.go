@@ -91,6 +91,7 @@ type expectation struct {
 	read, filtered int64
 	rows, changed  map[string]bool // by the pipeline, and by the changed one
 	rejected       map[string]bool
+	ids            []string // of rows
 }
 
 // expect is the model: what the ranges from begin to end make.
@@ -113,6 +114,7 @@ func (o options) expect(in input, begin, end []int64) (expectation, error) {
 				e.filtered++
 			default:
 				e.rows[text], e.changed[changed] = true, true
+				e.ids = append(e.ids, world.RowID(part, seq))
 			}
 		})
 	}

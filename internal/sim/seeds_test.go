@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,8 +89,10 @@ func report(t *testing.T, o options, out outcome) {
 	if smallOut.violation == nil {
 		smallOut.violation = errors.New("it does not fail again: the run is not repeatable")
 	}
-	t.Errorf("seed %d: %v\n%sreplay: go test ./internal/sim -run TestSeeds -first=%d -seeds=1 -v\nshrunk: %v\n%s%s\nas a regression: %s", o.Seed, out.violation, o, o.Seed, smallOut.violation, small,
+	text := fmt.Sprintf("seed %d: %v\n%sreplay: go test ./internal/sim -run TestSeeds -first=%d -seeds=1 -v\nshrunk: %v\n%s%s\nas a regression: %s\n", o.Seed, out.violation, o, o.Seed, smallOut.violation, small,
 		strings.Join(tail(smallOut.trace), "\n"), small.asJSON())
+	fmt.Fprint(os.Stderr, text) // at once: the run may be long
+	t.Errorf("seed %d has failed: see above", o.Seed)
 }
 
 // runShare is a child's part.
@@ -121,7 +124,7 @@ func shares(t *testing.T, n int, total *stats) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.timeout=0", fmt.Sprintf("-seeds=%d", *seeds), fmt.Sprintf("-first=%d", *first), fmt.Sprintf("-share=%d/%d/%s", i, n, file))
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
+			cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&out, os.Stderr)
 			runErr := cmd.Run()
 			part := newStats()
 			data, err := os.ReadFile(file)
@@ -132,7 +135,7 @@ func shares(t *testing.T, n int, total *stats) {
 			defer mu.Unlock()
 			total.add(part)
 			if runErr != nil || err != nil {
-				t.Errorf("share %d of %d: %v\n%s", i, n, errors.Join(runErr, err), out.String())
+				t.Errorf("share %d of %d: %v\n%s", i, n, errors.Join(runErr, err), out.Bytes()[max(0, out.Len()-8000):])
 			}
 		})
 	}

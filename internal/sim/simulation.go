@@ -42,6 +42,7 @@ type simulation struct {
 	onLost func() // what happens when a disk has stopped in the middle of an operation
 
 	main, rejected *witness
+	referee        *referee          // nil for foreachbatch
 	ends           map[int64][]int64 // of each batch, as the checkpoint or the table says
 	acked          map[string]string // what was put if absent and answered, by place and key
 	calls          map[int64]call    // of foreachbatch
@@ -95,6 +96,9 @@ func simulate(o options) outcome {
 	}
 	s.main = newWitness(world.Table, s.world.Format, func() objstore.Store { return s.world.Store(world.Table) })
 	s.rejected = newWitness(world.Rejected, s.world.Format, func() objstore.Store { return s.world.Store(world.Rejected) })
+	if o.Format != "foreachbatch" {
+		s.referee = newReferee(s)
+	}
 	began := time.Now()
 	err := s.run()
 	s.end()
@@ -235,6 +239,9 @@ func (s *simulation) bury(a *actor, err error) {
 	}
 	if a == s.repair {
 		s.repair, s.broken = nil, err != nil
+		if !s.broken && s.referee != nil {
+			s.referee.begin()
+		}
 	}
 	if a.role == driving {
 		s.restartAt = time.Now().Add(time.Duration(s.random.IntN(3000)) * time.Millisecond)

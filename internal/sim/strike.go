@@ -61,7 +61,10 @@ func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 		s.powerLoss(f.Arg)
 	case inside, torn:
 		s.world.Disk(w.Place).CrashAt(1 + f.Arg%6)
-		s.onLost = func() { s.world.Kill() }
+		s.onLost = func() {
+			s.world.Kill()
+			s.remount()
+		}
 		if f.Kind == torn {
 			s.onLost = func() { s.powerLoss(f.Arg) }
 		}
@@ -188,6 +191,7 @@ func (s *simulation) killAll() {
 func (s *simulation) powerLoss(percent int) {
 	s.killAll()
 	s.world.PowerLoss(s.random, percent)
+	s.remount()
 	s.disk(nil)
 	for name, data := range s.acked {
 		place, key, _ := strings.Cut(name, "/")
@@ -201,6 +205,17 @@ func (s *simulation) powerLoss(percent int) {
 			s.violate("after the power was lost: %v", err)
 		}
 	}
+	if s.referee != nil && !s.broken {
+		s.referee.PowerLoss()
+		s.referee.looked = 0
+	}
+}
+
+// remount is for those who look on.
+func (s *simulation) remount() {
+	if s.referee != nil {
+		s.referee.remount()
+	}
 }
 
 // check looks at what is new in the tables.
@@ -208,6 +223,9 @@ func (s *simulation) check() error {
 	err := s.main.advance(func(id int64, b landed) error { return s.checkBatch(id, b) })
 	if err == nil {
 		err = s.rejected.advance(func(id int64, b landed) error { return s.checkRejected(id, b) })
+	}
+	if err == nil && s.referee != nil && !s.broken {
+		err = s.referee.look(false)
 	}
 	return err
 }
@@ -326,6 +344,11 @@ func (s *simulation) called(id int64, digest string, rows []string) error {
 func (s *simulation) verdict() error {
 	for _, w := range []*witness{s.main, s.rejected} {
 		if err := errors.Join(w.unchanged(), w.whole()); err != nil {
+			return err
+		}
+	}
+	if s.referee != nil {
+		if err := s.referee.finish(); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"microbatch/checker"
+	"microbatch/ident"
+	"microbatch/internal/sim/world"
+	"microbatch/objstore"
+)
+
+// referee lets package checker verify table and checkpoint, which shares no code with anything here.
+type referee struct {
+	s     *simulation
+	views map[string]*view
+	*checker.Watcher
+	looked int64 // version of the table at the last look
+}
+
+// view is a place of the world, whatever store it is just now.
+type view struct{ objstore.Store }
+
+// lookEvery is after how many versions the checker looks again.
+const lookEvery = 12
+
+func newReferee(s *simulation) *referee {
+	r := &referee{s: s, views: map[string]*view{}}
+	for _, place := range world.Places() {
+		r.views[place] = &view{s.world.Store(place)}
+	}
+	r.begin()
+	return r
+}
+
+// begin watches from here on: what came before is verified as it is now.
+func (r *referee) begin() {
+	r.Watcher = checker.Watch(checker.Input{
+		Table: r.views[world.Table], Checkpoint: r.views[world.Checkpoint], Rejected: r.views[world.Rejected], IDs: []string{"id"}, Model: r.model,
+	})
+}
+
+// remount follows the world after a disk was taken away.
+func (r *referee) remount() {
+	for place, v := range r.views {
+		v.Store = r.s.world.Store(place)
+	}
+}
+
+func (r *referee) model(from, to []string) (checker.Expect, error) {
+	var begin, end []int64
+	var err error
+	if len(from) > 0 {
+		if begin, err = r.s.in.parse(ident.Offset(from[0])); err != nil {
+			return checker.Expect{}, err
+		}
+	}
+	if end, err = r.s.in.parse(ident.Offset(to[0])); err != nil {
+		return checker.Expect{}, err
+	}
+	e, err := r.s.expect(r.s.in, begin, end)
+	out := checker.Expect{In: e.read, Filtered: e.filtered, Out: e.ids}
+	for position := range e.rejected {
+		out.Rejected = append(out.Rejected, position)
+	}
+	return out, err
+}
+
+// look verifies what has come, if it is enough.
+func (r *referee) look(force bool) error {
+	if version := r.s.main.next; !force && version < r.looked+lookEvery || version == 0 {
+		return nil
+	}
+	r.looked = r.s.main.next
+	return r.verified(r.Look(context.Background()))
+}
+
+func (r *referee) verified(found []checker.Violation, err error) error {
+	for _, v := range found {
+		err = errors.Join(err, fmt.Errorf("checker: %s", v))
+	}
+	return err
+}
+
+// finish is the last look.
+func (r *referee) finish() error {
+	if err := r.look(true); err != nil {
+		return err
+	}
+	before := len(r.Report().Violations)
+	err := r.Finish(context.Background())
+	return r.verified(r.Report().Violations[before:], err)
+}
