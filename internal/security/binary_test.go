@@ -1,7 +1,10 @@
 package security
 
 import (
+	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,4 +50,30 @@ func goList(t *testing.T, args ...string) string {
 		t.Fatalf("go list %v: %v", args, err)
 	}
 	return string(out)
+}
+
+// TestLicencesPageIsComplete: docs/licences.md names every module of the program, and none under a licence that asks more of users than to name it.
+func TestLicencesPageIsComplete(t *testing.T) {
+	page, err := os.ReadFile(root + "/docs/licences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (\\S+) \\|$").FindAllStringSubmatch(string(page), -1) {
+		listed = append(listed, m[1])
+		if strings.Contains(m[2], "GPL") || m[2] == "Unknown" {
+			t.Errorf("%s is under %s", m[1], m[2])
+		}
+	}
+	modules := map[string]bool{}
+	for line := range strings.Lines(goList(t, "-deps", "-tags", "duckdb_arrow", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/microbatch")) {
+		if m := strings.TrimSpace(line); m != "" && m != "microbatch" {
+			modules[m] = true
+		}
+	}
+	for m := range modules {
+		if !slices.ContainsFunc(listed, func(l string) bool { return l == m || strings.HasPrefix(l, m+"/") }) {
+			t.Errorf("docs/licences.md lacks %s: run scripts/supply-chain.sh licences", m)
+		}
+	}
 }

@@ -84,7 +84,7 @@ func (r *Reader) each(ctx context.Context, add *action.Add, yield func(arrow.Rec
 	base := uint64(0)
 	for stored, err := range r.stored(ctx, file) {
 		if err != nil {
-			return fmt.Errorf("read %s: %w", add.Path, err)
+			return r.unreadable(ctx, add, err)
 		}
 		rows := uint64(stored.NumRows())
 		rec, err := r.live(ctx, stored, deleted, base, add)
@@ -102,6 +102,14 @@ func (r *Reader) each(ctx context.Context, add *action.Add, yield func(arrow.Rec
 		}
 	}
 	return nil
+}
+
+// unreadable gives an error of reading a file its code, unless the store has given it one.
+func (r *Reader) unreadable(ctx context.Context, add *action.Add, err error) error {
+	if _, coded := errors.AsType[*errcode.Error](err); coded || ctx.Err() != nil {
+		return fmt.Errorf("read %s: %w", add.Path, err)
+	}
+	return errcode.TableFile.Wrap(err, r.Store.URL()+"/"+add.Path, "cannot be read")
 }
 
 // stored yields the columns that are in the file.
