@@ -182,11 +182,9 @@ func (r *rewriter) change(group, adds []*action.Add) translog.Change {
 			OperationMetrics: map[string]string{"numAddedFiles": strconv.Itoa(len(adds)), "numRemovedFiles": strconv.Itoa(len(group))},
 			EngineInfo:       "microbatch",
 		},
-		Reads: map[action.FileKey]bool{},
 	}
 	now := r.log.Now().UnixMilli()
 	for _, a := range group {
-		c.Reads[a.Key()] = true
 		c.Actions = append(c.Actions, action.Action{Remove: a.Tombstone(now, false)})
 	}
 	for _, a := range adds {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -49,7 +50,7 @@ func (l *Log) Commit(ctx context.Context, s *State, c Change) (*State, error) {
 	if err != nil {
 		return s, err
 	}
-	p := &put{log: l, change: c, entry: entry, end: time.Now().Add(orMinute(c.Budget))}
+	p := &put{log: l, change: c.readsItsRemoves(), entry: entry, end: time.Now().Add(orMinute(c.Budget))}
 	for try := 1; ; try++ {
 		next, done, err := p.try(ctx, s)
 		if next != nil {
@@ -62,6 +63,21 @@ func (l *Log) Commit(ctx context.Context, s *State, c Change) (*State, error) {
 			return s, err
 		}
 	}
+}
+
+// readsItsRemoves is the change with the files that it removes among those it reads.
+func (c Change) readsItsRemoves() Change {
+	reads := maps.Clone(c.Reads)
+	for i := range c.Actions {
+		if r := c.Actions[i].Remove; r != nil {
+			if reads == nil {
+				reads = map[action.FileKey]bool{}
+			}
+			reads[r.Key()] = true
+		}
+	}
+	c.Reads = reads
+	return c
 }
 
 // entry is a change in the form in which it is put. The bytes are the same at every version, so that a put that was lost on the way stays the same put.

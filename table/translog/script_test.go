@@ -179,7 +179,6 @@ func (s *script) commit(ctx context.Context, d *datadriven.TestData) (string, er
 				c.Actions = append(c.Actions, action.Action{Add: &action.Add{Path: v, PartitionValues: map[string]*string{}, Size: 1, DataChange: true}})
 			case "rm":
 				c.Actions = append(c.Actions, action.Action{Remove: &action.Remove{Path: v, Deleted: s.log.now().UnixMilli(), DataChange: true}})
-				c.Reads[action.FileKey{Path: v}] = true
 			case "reads":
 				c.Reads[action.FileKey{Path: v}] = true
 			case "txn":
