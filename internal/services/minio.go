@@ -25,6 +25,9 @@ func MinIO(t testing.TB) S3Server {
 	return s
 }
 
+// LaunchMinIO runs a MinIO server until its process is stopped, or until this process ends: for programs that are not tests.
+func LaunchMinIO() (S3Server, error) { return startMinIO() }
+
 // OwnMinIO is a MinIO server of the test's own, which it may kill and start again (Running.Kill, Running.Again).
 func OwnMinIO(t testing.TB) S3Server {
 	t.Helper()

@@ -28,13 +28,14 @@ type S3Server struct {
 func (s S3Server) NewBucket(t testing.TB) string {
 	t.Helper()
 	bucket := "test-" + uuid.NewString()
-	if err := s.createBucket(t.Context(), bucket); err != nil {
+	if err := s.MakeBucket(t.Context(), bucket); err != nil {
 		t.Fatalf("services: %s: create bucket: %v", s.Name, err)
 	}
 	return bucket
 }
 
-func (s S3Server) createBucket(ctx context.Context, bucket string) error {
+// MakeBucket makes an empty bucket.
+func (s S3Server) MakeBucket(ctx context.Context, bucket string) error {
 	_, err := s.client(s.Endpoint).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)})
 	return err
 }
