@@ -2,86 +2,76 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"microbatch/internal/services"
+	"microbatch/internal/bench/report"
 )
 
-const kafkaPartitions = 4
+// kafka is the source of a topic.
+func kafka(addr, topic string) string {
+	return fmt.Sprintf("kafka: {brokers: [%q], topics: [%s]}", addr, topic)
+}
 
-// measureKafka takes rows from a real broker to a table. The broker's processor time is not counted, but it takes part of the same processors.
-func measureKafka(ctx context.Context, b *bench) ([]Result, error) {
-	broker, err := services.LaunchKafka(services.KafkaOptions{})
+// measureKafka takes rows from a real broker to a Delta table, and what fetching, decoding and encoding them cost alone. The broker's processor time is not
+// counted, but it takes part of the same processors, on both sides.
+func measureKafka(ctx context.Context, b *bench) ([]report.Samples, error) {
+	rows := b.rows
+	addr, topic, err := b.topic(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	defer broker.Stop()
-	if err := produceEvents(ctx, broker.Addr, "events", b.rows); err != nil {
-		return nil, err
-	}
-	var perSecond, perCPU, peak []float64
-	for range b.rounds {
-		dir, err := b.fresh("kafka-out")
+	var roof, fetch, whole, perCPU, peak report.Samples
+	for round := range b.rounds {
+		u, done, err := b.kafkaToDelta(ctx, addr, topic, "kafka-out", rows, "")
 		if err != nil {
 			return nil, err
 		}
-		u, batches, err := b.start(ctx, dir, kafkaToTable(broker.Addr, "events", dir), int64(b.rows))
+		bare, err := b.bareKafka(ctx, addr, topic, rows)
 		if err != nil {
 			return nil, err
 		}
-		var ms float64
-		for _, p := range batches {
-			ms += p.total()
-		}
-		perSecond = append(perSecond, float64(b.rows)/(ms/1000))
-		perCPU = append(perCPU, float64(b.rows)/u.cpu.Seconds())
-		peak = append(peak, float64(u.peak)/1e6)
-		if err := os.RemoveAll(dir); err != nil {
-			return nil, err
-		}
+		rate := float64(rows) / steady(done)
+		b.say("  round %d: %.0f rows/s; %.0f rows/CPU s; bare: %s", round+1, rate, float64(rows)/u.cpu.Seconds(), bare)
+		roof.Add(rate, float64(rows)/(bare.Fetch+bare.Decode+bare.Encode))
+		fetch.Add(rate, float64(rows)/bare.Fetch)
+		whole.Ours = append(whole.Ours, float64(rows)/u.wall.Seconds())
+		perCPU.Add(float64(rows)/u.cpu.Seconds(), float64(rows)/bare.CPU)
+		peak.Ours = append(peak.Ours, float64(u.peak)/1e6)
 	}
-	return []Result{
-		alone("Kafka to table", "rows/s", perSecond, atLeast(200_000)),
-		alone("Kafka to table, per processor second", "rows/CPU s", perCPU, nil),
-		alone("Kafka to table, peak memory", "MB", peak, atMost(300)),
-	}, nil
+	return []report.Samples{roof, fetch, perCPU, whole, peak}, b.removeAll("kafka-out")
 }
 
-// produceEvents writes rows to a topic of 4 partitions: row i to partition i mod 4.
-func produceEvents(ctx context.Context, addr, topic string, rows int) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic), kgo.MaxBufferedRecords(100_000))
+// kafkaToDelta runs the program on a topic, into a fresh folder of a name.
+func (b *bench) kafkaToDelta(ctx context.Context, addr, topic, name string, rows int, trigger string) (usage, []progress, error) {
+	dir, err := b.fresh(name)
 	if err != nil {
-		return fmt.Errorf("kafka: %w", err)
+		return usage{}, nil, err
 	}
-	defer client.Close()
-	if _, err := kadm.NewClient(client).CreateTopic(ctx, kafkaPartitions, 1, nil, topic); err != nil {
-		return fmt.Errorf("kafka: create topic: %w", err)
-	}
-	g := newGenerator(3)
-	var failed error
-	for i := range rows {
-		line := g.append(nil)
-		client.Produce(ctx, &kgo.Record{Value: line[:len(line)-1], Partition: int32(i % kafkaPartitions)}, func(_ *kgo.Record, err error) {
-			if err != nil && failed == nil { // promises are called one after the other
-				failed = err
-			}
-		})
-	}
-	if err := client.Flush(ctx); err != nil {
-		return fmt.Errorf("kafka: %w", err)
-	}
-	if failed != nil {
-		return fmt.Errorf("kafka: produce: %w", failed)
-	}
-	return nil
+	p := pipeline{source: kafka(addr, topic), format: "json", schema: eventsDDL, table: dir + "/table", sink: "format: delta", trigger: trigger}
+	return b.start(ctx, dir, p, int64(rows))
 }
 
-func kafkaToTable(addr, topic, out string) string {
-	return fmt.Sprintf("name: bench\nsource:\n  kafka: {brokers: [%s], topics: [%s]}\n  format: json\n  schema: %s\nsink:\n  table: {path: %s}\ntrigger: {every: 0s}\n",
-		strconv.Quote(addr), topic, eventsDDL, strconv.Quote(out+"/table"))
+// steady is the time from the begin of the first batch to the end of the last, in seconds.
+func steady(batches []progress) float64 {
+	first, last := batches[0], batches[len(batches)-1]
+	return last.Timestamp.Sub(first.Timestamp).Seconds() + last.total()/1000
+}
+
+// bareKafka runs the bare steps in a process of their own.
+func (b *bench) bareKafka(ctx context.Context, addr, topic string, rows int) (bareTimes, error) {
+	dir, err := b.fresh("bare")
+	if err != nil {
+		return bareTimes{}, err
+	}
+	u, err := b.child(ctx, dir, b.self, bareKafkaCommand, addr, topic, strconv.Itoa(rows))
+	if err != nil {
+		return bareTimes{}, err
+	}
+	var t bareTimes
+	if err := json.Unmarshal(u.stdout, &t); err != nil {
+		return t, fmt.Errorf("%s: %w", bareKafkaCommand, err)
+	}
+	return t, b.removeAll("bare")
 }

@@ -3,179 +3,110 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
+
+	"microbatch/internal/bench/report"
 )
 
-// Batches per run of small ones, of which the first is left out: it creates the table.
-const (
-	smallBatches = 60
-	smallRows    = 1000
-)
+// smallRows are the rows of a small batch.
+const smallRows = 1000
 
 // measureSmall times batches of 1,000 rows and batches of none, and the bare synced writes that such a batch consists of.
-func measureSmall(ctx context.Context, b *bench) ([]Result, error) {
-	var full, empty, bare []float64
+func measureSmall(ctx context.Context, b *bench) ([]report.Samples, error) {
+	var beyond, mean, empty report.Samples
+	batches := b.size(60, 10)
 	for range b.rounds {
-		dir, times, err := b.smallBatches(ctx, smallRows)
+		w, err := b.newFeed("small", smallRows)
 		if err != nil {
 			return nil, err
 		}
-		full = append(full, median(times))
-		writes, err := replay(dir, smallBatches)
+		_, done, err := w.run(ctx, b, batches)
 		if err != nil {
 			return nil, err
 		}
-		bare = append(bare, writes)
-		if _, times, err = b.smallBatches(ctx, 0); err != nil {
+		bare, err := replay(w.dir, batches+1)
+		if err != nil {
 			return nil, err
 		}
-		empty = append(empty, median(times))
+		ms := report.Median(totals(done))
+		b.say("  ours %.2f ms, bare writes %.2f ms", ms, bare)
+		beyond.Add(ms, bare)
+		mean.Ours = append(mean.Ours, apart(done))
+		if w, err = b.newFeed("small-empty", 0); err != nil {
+			return nil, err
+		}
+		if _, done, err = w.run(ctx, b, batches); err != nil {
+			return nil, err
+		}
+		empty.Ours = append(empty.Ours, report.Median(totals(done)))
 	}
-	beyond := func(ours, bare float64) float64 { return ours - bare }
-	r := compared("a batch of 1,000 rows on local disk, ms beyond its bare synced writes", "ms", full, bare, beyond, atMost(10))
-	return []Result{r, alone("a batch without rows on local disk", "ms", empty, nil)}, nil
+	return []report.Samples{beyond, mean, empty}, b.removeAll("small", "small-empty")
 }
 
-// smallBatches runs batches of one small file each and returns the milliseconds that each took.
-func (b *bench) smallBatches(ctx context.Context, rows int) (string, []float64, error) {
-	in, err := b.fresh("small-in")
+// A feed is a folder of small files, each of which is a batch, and the table they go to.
+type feed struct {
+	in, dir string
+	rows    int // of a file
+	files   int // so far
+	gen     *generator
+	sink    string // further keys of the table
+}
+
+// newFeed is a feed with nothing in it.
+func (b *bench) newFeed(name string, rows int) (*feed, error) {
+	dir, err := b.fresh(name)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	g := newGenerator(2)
-	for i := range smallBatches + 1 {
-		var text []byte
-		for range rows {
-			text = g.append(text)
+	f := &feed{in: filepath.Join(dir, "in"), dir: filepath.Join(dir, "out"), rows: rows, gen: newGenerator(2)}
+	for _, d := range []string{f.in, f.dir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return nil, err
 		}
-		if rows == 0 { // a file without rows
+	}
+	return f, nil
+}
+
+// add puts files into the folder.
+func (f *feed) add(files int) error {
+	for range files {
+		var text []byte
+		for range f.rows {
+			text = f.gen.append(text)
+		}
+		if f.rows == 0 { // a file without rows
 			text = []byte("\n")
 		}
-		if err := os.WriteFile(fmt.Sprintf("%s/%04d.ndjson", in, i), text, 0o644); err != nil {
-			return "", nil, err
-		}
-	}
-	dir, err := b.fresh("small-out")
-	if err != nil {
-		return "", nil, err
-	}
-	_, batches, err := b.start(ctx, dir, fileToTable(in, dir, "trigger: {every: 0s, max_files: 1}\n"), int64(rows)*(smallBatches+1))
-	if err != nil {
-		return "", nil, err
-	}
-	if len(batches) != smallBatches+1 {
-		return "", nil, fmt.Errorf("%d batches, not %d", len(batches), smallBatches+1)
-	}
-	var times []float64
-	for _, p := range batches[1:] {
-		times = append(times, p.total())
-	}
-	return dir, times, nil
-}
-
-// replay writes the files that batches left once more, each with the synced steps that make it durable, and returns the milliseconds a batch: for data files
-// and log entries apart, the median of one times how many a batch has.
-func replay(dir string, batches int) (float64, error) {
-	files, err := written(dir)
-	if err != nil {
-		return 0, err
-	}
-	target, err := os.MkdirTemp(filepath.Dir(dir), "bare-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(target)
-	var data, entries []float64
-	for i, f := range files {
-		path := filepath.Join(target, fmt.Sprintf("%06d", i))
-		write, times := writeLinked, &entries
-		if strings.HasSuffix(f.name, ".parquet") {
-			write, times = writeRenamed, &data
-		}
-		begin := time.Now()
-		if err := write(path, f.content); err != nil {
-			return 0, err
-		}
-		*times = append(*times, float64(time.Since(begin).Microseconds())/1000)
-	}
-	var ms float64
-	for _, times := range [][]float64{data, entries} {
-		if len(times) > 0 {
-			ms += median(times) * float64(len(times)) / float64(batches+1)
-		}
-	}
-	return ms, nil
-}
-
-type file struct {
-	name    string
-	content []byte
-}
-
-// written are the files of table and checkpoint.
-func written(dir string) ([]file, error) {
-	var out []file
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "pipeline.yaml" {
+		if err := os.WriteFile(fmt.Sprintf("%s/%06d.ndjson", f.in, f.files), text, 0o644); err != nil {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		out = append(out, file{d.Name(), content})
-		return err
-	})
-	return out, err
+		f.files++
+	}
+	return nil
 }
 
-// writeRenamed writes a data file: temporary name, sync, rename, sync of the folder.
-func writeRenamed(path string, content []byte) error {
-	if err := writeSynced(path+".tmp", content); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return syncFolder(path)
+func (f *feed) pipeline() pipeline {
+	return pipeline{source: files(f.in), format: "json", schema: eventsDDL, table: f.dir + "/table", sink: f.sink, trigger: "max_files: 1"}
 }
 
-// writeLinked writes an entry of a log, which must not be there yet: temporary name, sync, link, sync of the folder, unlink.
-func writeLinked(path string, content []byte) error {
-	if err := writeSynced(path+".tmp", content); err != nil {
-		return err
+// run takes one file more than batches and returns what these reported, without the first: it opens, or creates, the table.
+func (f *feed) run(ctx context.Context, b *bench, batches int) (usage, []progress, error) {
+	if err := f.add(batches + 1); err != nil {
+		return usage{}, nil, err
 	}
-	if err := os.Link(path+".tmp", path); err != nil {
-		return err
-	}
-	if err := syncFolder(path); err != nil {
-		return err
-	}
-	return os.Remove(path + ".tmp")
-}
-
-func writeSynced(path string, content []byte) error {
-	f, err := os.Create(path)
+	u, done, err := b.start(ctx, f.dir, f.pipeline(), int64(f.rows*(batches+1)))
 	if err != nil {
-		return err
+		return u, nil, err
 	}
-	if _, err := f.Write(content); err != nil {
-		f.Close()
-		return err
+	if len(done) != batches+1 {
+		return u, nil, fmt.Errorf("%d batches, not %d", len(done), batches+1)
 	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return u, done[1:], nil
 }
 
-func syncFolder(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+// apart is the time from the begin of one batch to the begin of the next, in milliseconds: the mean, with all that happens between batches.
+func apart(batches []progress) float64 {
+	first, last := batches[0], batches[len(batches)-1]
+	return float64(last.Timestamp.Sub(first.Timestamp).Microseconds()) / 1000 / float64(len(batches)-1)
 }
