@@ -183,3 +183,17 @@ func TestAShareIsANumber(t *testing.T) {
 		}
 	}
 }
+
+// A duration is never negative, and never so long that it does not fit and comes out negative: 106752 days once did.
+func TestDurationsThatDoNotFit(t *testing.T) {
+	for word, want := range map[string]time.Duration{"7d": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0s": 0, "0d": 0, "36525d": 36525 * 24 * time.Hour} {
+		if d, err := ParseDuration(word); err != nil || d.D() != want {
+			t.Errorf("%s: %s, %v", word, d.D(), err)
+		}
+	}
+	for _, word := range []string{"106752d", "2147483647d", "99999999999d", "-1d", "-1s", "2500000h", "1d-1h", "d"} {
+		if d, err := ParseDuration(word); err == nil {
+			t.Errorf("%q is taken for %s", word, d.D())
+		}
+	}
+}

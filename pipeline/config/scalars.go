@@ -17,12 +17,20 @@ type Duration time.Duration
 func (d *Duration) forms() string   { return "a duration such as 30s, 15m, 1h or 7d" }
 func (d *Duration) pattern() string { return `^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$` }
 
+// maxDays is a century: more is a slip of the hand, and much more would not fit.
+const maxDays = 36525
+
 func (d *Duration) parse(word string) error {
 	rest, days := word, time.Duration(0)
 	if n, after, ok := strings.Cut(word, "d"); ok {
 		count, err := strconv.ParseInt(n, 10, 32)
-		if err != nil {
+		switch {
+		case err != nil:
 			return errors.New("not a duration")
+		case count < 0:
+			return errors.New("a negative duration")
+		case count > maxDays:
+			return errors.New("too long a duration")
 		}
 		days, rest = time.Duration(count)*24*time.Hour, after
 	}
@@ -38,6 +46,8 @@ func (d *Duration) parse(word string) error {
 		return errors.New("not a duration")
 	case t < 0:
 		return errors.New("a negative duration")
+	case t > maxDays*24*time.Hour:
+		return errors.New("too long a duration")
 	}
 	*d = Duration(days + t)
 	return nil

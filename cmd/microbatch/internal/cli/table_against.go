@@ -50,7 +50,7 @@ func (a *against) run(ctx context.Context, std IO, f *storeFlags, args []string,
 			return err
 		}
 	} else {
-		a.show(std.Out, path, in, r)
+		a.show(shown(std.Out), path, in, r)
 	}
 	if n := len(r.Violations); n > 0 {
 		return errcode.TableDisagrees.New(path, "%s, the first: %s: %s", plural(n, "violation"), r.Violations[0].Where, r.Violations[0].What).Advise("%s", advice(r.Violations[0].Rule))

@@ -102,7 +102,7 @@ otherwise). Versions that needed them can no longer be read. Below 48 hours it n
 				}{o.DryRun, keys, r.Bytes, r.Tidy})
 			}
 			for _, k := range r.Keys {
-				fmt.Fprintln(std.Out, k)
+				fmt.Fprintln(shown(std.Out), k)
 			}
 			verb := "deleted"
 			if o.DryRun {
@@ -189,13 +189,13 @@ func showCheck(std IO, r *maintain.Report, asJSON bool) error {
 	}
 	fmt.Fprintf(std.Out, "version %d (readable since %d): %d files, %d rows, %d bytes\n", r.Version, r.Oldest, r.Files, r.Rows, r.Bytes)
 	for _, p := range r.Problems {
-		fmt.Fprintf(std.Out, "problem   %s: %s\n", p.Key, p.Text)
+		fmt.Fprintf(shown(std.Out), "problem   %s: %s\n", p.Key, p.Text)
 	}
 	for _, o := range r.Orphans {
-		fmt.Fprintf(std.Out, "orphan    %s\n", o)
+		fmt.Fprintf(shown(std.Out), "orphan    %s\n", o)
 	}
 	for _, o := range r.Replaced {
-		fmt.Fprintf(std.Out, "replaced  %s\n", o)
+		fmt.Fprintf(shown(std.Out), "replaced  %s\n", o)
 	}
 	if r.GlobExact {
 		fmt.Fprintln(std.Out, "a glob over the *.parquet files is exactly the table")
