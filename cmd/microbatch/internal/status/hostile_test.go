@@ -73,7 +73,7 @@ func TestRequestsOfStrangersAreRefused(t *testing.T) {
 		"a line end in a header":             {"GET /status HTTP/1.1\r\nHost: " + host + "\r\nX: a\rb\r\n\r\n", 400},
 		"two lengths":                        {"GET /healthz HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\n", 400},
 		"a negative length":                  {"GET /healthz HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: -1\r\n\r\n", 400},
-		"another protocol":                   {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400},
+		"another protocol":                   {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
 		"HTTP/2 without TLS":                 {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 421},
 		"an upgrade":                         {get("/status", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"), 200},
 		"a byte of zero in the target":       {get("/status%00.html"), 404},
