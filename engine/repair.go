@@ -17,7 +17,8 @@ import (
 // Repair brings a checkpoint into a state that a start accepts, from what the sink proves. Each step is safe on its own, so a repair that is cut off is repeated.
 //
 //	offsets/<id> damaged or missing, held by the sink     rebuilt from the text in the sink's log
-//	offsets/<last> damaged, not held by the sink          dropped: nothing of the batch is visible
+//	offsets/<last> damaged, only its rejected rows held   rebuilt from the text in the log of the sink of rejected rows
+//	offsets/<last> damaged, not held by any sink          dropped: nothing of the batch is visible
 //	an entry missing further below                        rebuilt, or the low watermark is raised past it
 //	commits/<id> missing below the last                   put: the sink holds a later batch
 //	the checkpoint is older than the sink, or is gone     the entries since are rebuilt
@@ -35,7 +36,6 @@ type repairer struct {
 	*driver
 	Repair
 	main, rejected sinks.Visible
-	history        sinks.Historian // nil if the sink keeps no texts
 	offsets        []ident.BatchID
 	commits        []ident.BatchID
 	low            ident.BatchID
@@ -56,7 +56,6 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 			err = errors.Join(err, r.unlock())
 		}
 	}()
-	r.history, _ = q.Sink.(sinks.Historian)
 	if err := r.prepareRepair(ctx); err != nil {
 		return err
 	}
@@ -153,13 +152,14 @@ func (r *repairer) mend(ctx context.Context) (err error) {
 		if top > ident.NoBatch && r.main.Batch < newest(r.commits) {
 			return r.rewind(ctx)
 		}
-		if r.main.Batch > newest(r.offsets) {
-			if err := r.mayRebuild(); err != nil {
-				return err
-			}
-		}
-		top = max(top, r.main.Batch)
 	}
+	held := max(r.main.Batch, r.rejected.Batch) // of a batch that was not finished, the sink of rejected rows may hold its part alone
+	if held > newest(r.offsets) {
+		if err := r.mayRebuild(); err != nil {
+			return err
+		}
+	}
+	top = max(top, held)
 	if top == ident.NoBatch {
 		r.Step("the checkpoint has no batch, and neither has the sink: there is nothing to repair")
 		return nil
@@ -190,7 +190,7 @@ func (r *repairer) mendOffsets(ctx context.Context, top ident.BatchID) (ident.Ba
 		case err != nil:
 			return top, err
 		case rebuilt:
-		case id == top && r.main.Keeps && r.main.Batch < id && !slices.Contains(r.commits, id):
+		case id == top && r.main.Keeps && r.main.Batch < id && r.rejected.Batch < id && !slices.Contains(r.commits, id):
 			r.Step(fmt.Sprintf("offsets/%d is dropped (%v): the sink holds batch %d, so nothing of it is visible", id, why, r.main.Batch))
 			if err := r.delete(ctx, r.checkpoint.Offsets, id); err != nil {
 				return top, err
@@ -224,10 +224,17 @@ func (r *repairer) broken(ctx context.Context, id ident.BatchID) (why, err error
 
 // rebuild puts offsets/<id> from the text in the sink's log.
 func (r *repairer) rebuild(ctx context.Context, id ident.BatchID, why error) (bool, error) {
-	if r.history == nil || id > r.main.Batch {
+	sink := r.q.Sink
+	if id > r.main.Batch {
+		if sink = r.q.Rejected; id > r.rejected.Batch {
+			return false, nil
+		}
+	}
+	history, ok := sink.(sinks.Historian)
+	if !ok {
 		return false, nil
 	}
-	text, err := r.history.EntryText(ctx, r.info, id)
+	text, err := history.EntryText(ctx, r.info, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
