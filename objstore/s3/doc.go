@@ -11,7 +11,7 @@
 //	5xx, reset, time-out   lost: the same put again, same bytes, same id. A 404 now proves nothing: the put may still be under way.
 //	403 and other 4xx      refused, unless an answer was lost before: then unknown
 //
-// What is not settled within Config.RetryFor is objstore.ErrUncertain. The SDK's own retries are off, since they would hide that an answer was lost.
+// A server that asks by Retry-After to be left alone is, for up to ten seconds at a time. What is not settled within Config.RetryFor is objstore.ErrUncertain. The SDK's own retries are off, since they would hide that an answer was lost.
 //
 // Writers collect up to one part (8 MiB). A smaller object is one PutObject; a larger one is a multipart upload whose parts are sent while the caller goes on
 // writing, a few at a time for the whole store. Readers fetch ranges; one that reads on where it stopped is given larger and larger ranges.

@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -102,6 +104,19 @@ func answer(err error) (status int, code string) {
 		code = api.ErrorCode()
 	}
 	return status, code
+}
+
+// wanted is how long a server asks to be left alone: the header Retry-After, in seconds.
+func wanted(err error) time.Duration {
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	if !ok || response.Response == nil {
+		return 0
+	}
+	seconds, err := strconv.Atoi(response.Response.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 || seconds > 3600 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func isCertificate(err error) bool {

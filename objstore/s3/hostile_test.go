@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,18 +87,22 @@ func TestLengthsThatAreLies(t *testing.T) {
 	}
 }
 
-// A storm that says how long it lasts, with every status that means "later", is ridden out.
+// A storm, with every status that means "later", is ridden out; and who says how long it lasts is left alone for that long.
 func TestStormsWithRetryAfterAreRiddenOut(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{429, 500, 502, 503, 504} {
+	for status, wait := range map[int]string{429: "", 500: "0", 502: "-1", 504: "Wed, 21 Oct 2015 07:28:00 GMT", 503: "1"} {
 		n, s, _ := behind(t, patient)
-		n.add(4, any_, func(req *http.Request) (*http.Response, error) {
+		n.add(2, any_, func(req *http.Request) (*http.Response, error) {
 			resp, err := says(status, "SlowDown")(req)
-			resp.Header.Set("Retry-After", "1")
+			resp.Header.Set("Retry-After", wait)
 			return resp, err
 		})
+		began := time.Now()
 		if err := s.PutIfAbsent(t.Context(), "key", []byte("x")); err != nil {
 			t.Errorf("%d: %v", status, err)
+		}
+		if took := time.Since(began); wait == "1" && took < 2*time.Second {
+			t.Errorf("%d: asked to wait for a second twice, it came again after %s", status, took)
 		}
 		wantGet(t, s, "key", "x")
 	}

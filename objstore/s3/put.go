@@ -143,7 +143,7 @@ func (s *Store) putObject(ctx context.Context, key string, data []byte, id, ifNo
 
 // policy is how this store repeats requests.
 func (s *Store) policy() retry.Policy {
-	return retry.Policy{First: 50 * time.Millisecond, Max: 3 * time.Second, Budget: s.retryFor}
+	return retry.Policy{First: 50 * time.Millisecond, Max: 3 * time.Second, Budget: s.retryFor, Wanted: wanted}
 }
 
 // retry repeats a request that does the same however often it is done.
