@@ -50,6 +50,7 @@ type simulation struct {
 	rivals         bool              // more than one driver may be at work
 	changed        bool              // the pipeline was changed
 	former, accept bool              // what the next driver does about a batch that was pending at the change
+	lied           bool              // a broker has understated an end
 	broken         bool              // the checkpoint is harmed
 	repair         *actor            // who mends it
 
@@ -275,8 +276,10 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		s.former = !s.accept
 	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
 		allowed = s.disturbed && s.Medium == world.Disk
-	case errcode.TableConflict.ID, errcode.TableVersion.ID:
+	case errcode.TableConflict.ID, errcode.TableVersion.ID, errcode.TableBusy.ID:
 		allowed = a.role != driving
+	case errcode.KafkaTruncated.ID:
+		allowed = s.lied
 	}
 	if !allowed {
 		s.violate("%s ends with %v", a.Name, err)
@@ -394,6 +397,11 @@ func (s *simulation) actorOf(w *gate.Waiting) *actor {
 func (s *simulation) pass(w *gate.Waiting) {
 	s.steps++
 	a := s.actorOf(w)
+	if w.Kind == "delete" && phaseOf(a, w.Op) != inRecord && w.Place == world.Table && s.referee != nil && !s.broken { // entries of the log go that the checker has to have seen
+		if err := s.referee.look(true); err != nil {
+			s.violate("%v", err)
+		}
+	}
 	if a.failing > 0 {
 		a.failing--
 		s.let(w, gate.Verdict{Fate: gate.Fail, Err: unreachable(w.Op)})

@@ -91,6 +91,10 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.let(w, gate.Verdict{})
 	case pause:
 		s.rivals, s.disturbed = true, true // deadlines pass
+		if a == s.repair {                 // nobody would make the batches that it waits for
+			s.let(w, gate.Verdict{})
+			return
+		}
 		a.resume = s.batches() + f.Arg
 		s.restartAt = time.Now()
 	case slow:
@@ -108,7 +112,7 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		a.cancel()
 		s.let(w, gate.Verdict{})
 	case leader, hide, lie, retention, compact:
-		s.disturbed = true
+		s.disturbed, s.lied = true, s.lied || f.Kind == lie
 		s.note("%s", s.in.(*kafkaInput).calamity(s.random, f.Kind, f.Arg, s.ends[int64(s.batches())-2]))
 		s.let(w, gate.Verdict{})
 	case foreign:
