@@ -70,6 +70,9 @@ func (c *Checkpoint) Claim(ctx context.Context, floor ident.Epoch, run ident.Run
 		floor = 0
 	}
 	for e := max(newest, floor) + 1; ; e++ {
+		if e < 0 { // nobody starts so often: a number beyond all others was put there to keep every driver out
+			return ident.EntryID{}, Damaged{epochDir, fmt.Errorf("no epoch can follow %d, which stands here or in the sink", max(newest, floor))}
+		}
 		id := ident.EntryID{Epoch: e, Run: run}
 		entry.Epoch, entry.Entry = e, id.String()
 		data, err := Seal(entry)

@@ -1,6 +1,8 @@
 package checkpointlog
 
 import (
+	"errors"
+	"math"
 	"testing"
 
 	"microbatch/ident"
@@ -52,5 +54,21 @@ func TestAnEpochIsAboveThatOfTheSink(t *testing.T) {
 		if want := []ident.Epoch{1, 8, 9}[i]; err != nil || id.Epoch != want {
 			t.Errorf("the sink has epoch %d: claimed %d, %v; want %d", floor, id.Epoch, err, want)
 		}
+	}
+}
+
+// TestNoEpochFollowsTheLast: a number that nothing can follow, in the checkpoint or in a table that somebody else may write, is damage. The next number would be
+// below zero: entries with it could not be read again.
+func TestNoEpochFollowsTheLast(t *testing.T) {
+	c := NewCheckpoint(mem.New())
+	var damaged Damaged
+	if id, err := c.Claim(t.Context(), math.MaxInt64, "r", Epoch{}); !errors.As(err, &damaged) {
+		t.Errorf("above the last epoch of the sink: %v, %v", id, err)
+	}
+	if _, err := c.Claim(t.Context(), math.MaxInt64-1, "r", Epoch{}); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := c.Claim(t.Context(), 0, "r", Epoch{}); !errors.As(err, &damaged) {
+		t.Errorf("above the last epoch of the checkpoint: %v, %v", id, err)
 	}
 }
