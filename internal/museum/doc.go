@@ -8,5 +8,5 @@
 //	go run ./internal/museum --docs                 only writes docs/museum.md
 //
 // The tests of each package are built once. Without a bug they must pass, which is tried first. With it, each of the named tests must fail by an assertion within a
-// minute: a panic, a time-out or a test that was not run is not caught.
+// minute: a panic, a time-out or a test that was not run is not caught. A test that switches the bug on itself must find it.
 package main

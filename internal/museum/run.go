@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,10 +116,14 @@ func (r *runner) try(ctx context.Context, e exhibit) result {
 	began := time.Now()
 	res := result{Number: int(e.bug), Name: e.bug.String()}
 	for _, c := range e.by {
-		out, err := r.test(ctx, c.pkg, c.tests, int(e.bug))
+		judge, patterns, env := notCaught, c.tests, int(e.bug)
+		if c.seeds {
+			judge, patterns, env = notFound, []string{c.tests[0] + "$/^" + res.Name}, 0
+		}
+		out, err := r.test(ctx, c.pkg, patterns, env)
 		for _, test := range c.tests {
 			res.Tests = append(res.Tests, test)
-			if why := notCaught(test, out, err); why != "" {
+			if why := judge(test, out, err); why != "" {
 				res.Missed = append(res.Missed, fmt.Sprintf("%s of %s %s", test, c.pkg, why))
 			}
 		}
@@ -132,7 +137,7 @@ func (r *runner) test(ctx context.Context, pkg string, tests []string, bug int) 
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second) // a test program that does not even end itself
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(r.dir, path.Base(pkg)+".test"),
-		"-test.run", "^("+strings.Join(tests, "|")+")$", "-test.timeout", limit.String())
+		"-test.run", "^"+strings.Join(tests, "$|^")+"$", "-test.timeout", limit.String(), "-test.v")
 	cmd.Dir = pkg
 	cmd.Env = append(os.Environ(), "MICROBATCH_FIGURES=")
 	if bug > 0 {
@@ -162,6 +167,17 @@ func notCaught(test string, out []byte, err error) string {
 		}
 	}
 	return "passes"
+}
+
+// notFound says why a test that switches the bug on itself has not found it; "" if it has, in a subtest.
+func notFound(test string, out []byte, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("has not found it: %v\n%s", err, tail(out))
+	case !bytes.Contains(out, []byte("--- PASS: "+test+"/")):
+		return "does not look for it"
+	}
+	return ""
 }
 
 // tail is the end of an output.
