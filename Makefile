@@ -3,6 +3,7 @@ TAGS      := duckdb_arrow
 TEST_TAGS := failpoints,$(TAGS)
 GOTEST    := go test -tags $(TEST_TAGS)
 SEEDS     ?= 2000
+FUZZTIME  ?= 30s
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-services race check docs bench crash sim model museum proof fuzz clean
@@ -54,10 +55,10 @@ museum: ## bugs that are put in on purpose, one after the other: each must make 
 proof: ## all of crash, sim, model, museum and fuzz, and the figures in docs/exactly-once.md
 	go run ./internal/proof -seeds $(SEEDS)
 
-fuzz: ## every fuzz target for 30 s
+fuzz: ## every fuzz target for FUZZTIME=30s
 	@for t in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' $$t | sed 's/func //'); do \
-	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s $$t || exit 1; done; done
+	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$t || exit 1; done; done
 
 clean: ## remove what was built
 	rm -rf bin bench/data
