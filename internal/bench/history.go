@@ -93,7 +93,6 @@ func (h history) write(ctx context.Context, dir string) error {
 		return err
 	}
 	links := linker{dir: dir, from: files[0].Path}
-	snap := t.Snapshot()
 	for range h.versions {
 		actions := make([]action.Action, h.files)
 		for i := range actions {
@@ -105,7 +104,7 @@ func (h history) write(ctx context.Context, dir string) error {
 		}
 		blind := true
 		info := action.CommitInfo{Operation: "WRITE", OperationParameters: map[string]any{"mode": "Append"}, BlindAppend: &blind, EngineInfo: table.Engine}
-		if snap, err = t.Commit(ctx, snap, translog.Change{Info: info, Actions: actions}); err != nil {
+		if _, err := t.Commit(ctx, t.Snapshot(), translog.Change{Info: info, Actions: actions}); err != nil {
 			return err
 		}
 		if _, err := t.Checkpoint(ctx); err != nil {
