@@ -196,6 +196,14 @@ func (l *life) clone(t *testing.T) *life {
 	return &c
 }
 
+// goOn makes the next process do once more what the last one may have done already: there is another batch, and what is due by time is due again.
+func (l *life) goOn() {
+	l.produce(batchRows)
+	if l.replaces() {
+		time.Sleep(62 * 24 * time.Hour)
+	}
+}
+
 // produce appends rows to both partitions, twice as many to the first.
 func (l *life) produce(rows int64) {
 	l.Topic.Produce(0, rows-rows/3)

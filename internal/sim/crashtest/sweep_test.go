@@ -41,6 +41,7 @@ func (w *sweep) level(level int, from *life, past []death) {
 		}
 		all := append(past[:len(past):len(past)], d)
 		if next := w.die(level, from, all); next != nil && w.again(level, d) {
+			next.goOn()
 			w.level(level+1, next, all)
 		}
 	}
@@ -132,7 +133,15 @@ func (w *sweep) again(level int, d death) bool {
 
 // crosses: in these every point of the recovery is tried after every point of the first run; in others the same point again.
 func (w *sweep) crosses() bool {
-	return slices.Contains([]string{"first batch", "ordinary batch", "rejected rows", "state"}, w.s.name) && !strings.HasSuffix(w.kind.name, "-delta")
+	switch w.s.name {
+	case "first batch", "ordinary batch":
+		return !strings.HasSuffix(w.kind.name, "-delta")
+	case "rejected rows":
+		return w.kind.name == "s3"
+	case "state":
+		return w.kind.name == "disk"
+	}
+	return false
 }
 
 // deaths are those that are tried of a run.
