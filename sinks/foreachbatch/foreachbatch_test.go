@@ -329,3 +329,17 @@ func TestConfigurationFaultsAreListedAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAFailedCallLeavesNoOpenFile: the engine spools the batch again before it passes it again, and does not abort what it has tried to commit.
+func TestAFailedCallLeavesNoOpenFile(t *testing.T) {
+	s, alloc := fixture(t, Config{Func: func(context.Context, Batch) error { return errors.New("no") }})
+	p, err := s.Prepare(t.Context(), testBatch(0, part(alloc, 0, 5, nil)))
+	must(t, err)
+	if _, err := s.Commit(t.Context(), p); !errcode.Has(err, errcode.ForeachFailed) {
+		t.Errorf("commit: %v", err)
+	}
+	if _, err := p.(*pending).batch.spool.file.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the spool is open: %v", err)
+	}
+	must(t, s.Abort(t.Context(), p)) // does nothing more
+}

@@ -101,15 +101,15 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 	}
 	newest, err := s.query.Newest(ctx)
 	if err != nil {
-		return sinks.Result{}, fmt.Errorf("foreachbatch sink: look for a newer epoch: %w", err)
+		return sinks.Result{}, errors.Join(fmt.Errorf("foreachbatch sink: look for a newer epoch: %w", err), p.batch.spool.close())
 	}
 	if newest > s.query.Epoch {
 		why := fmt.Errorf("epoch %s was claimed, this driver has %s", newest, s.query.Epoch)
 		return sinks.Result{Outcome: sinks.Fenced, Version: -1, Why: why}, nil
 	}
 	failpoint.Hit("foreachbatch.called")
-	if err := s.call(ctx, p.batch); err != nil {
-		return sinks.Result{}, err
+	if err := s.call(ctx, p.batch); err != nil { // before the batch is passed again it is spooled again
+		return sinks.Result{}, errors.Join(err, p.batch.spool.close())
 	}
 	failpoint.Hit("foreachbatch.returned")
 	if err := p.batch.spool.close(); err != nil {

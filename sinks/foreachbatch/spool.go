@@ -114,4 +114,10 @@ func (s *spool) rewind() (*os.File, error) {
 	return s.file, nil
 }
 
-func (s *spool) close() error { return s.file.Close() }
+// close frees the file. It may be called again.
+func (s *spool) close() error {
+	if err := s.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
