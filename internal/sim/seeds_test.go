@@ -34,11 +34,26 @@ func runOptions(t *testing.T, o options) (out outcome) {
 	debug.SetTraceback("all")
 	hang := time.AfterFunc(5*time.Minute, func() { panic(fmt.Sprintf("seed %d hangs", o.Seed)) })
 	defer hang.Stop()
+	before := openFiles(t)
+	defer func() {
+		if after := openFiles(t); after > before && out.violation == nil {
+			out.violation = fmt.Errorf("%d files of the process are open, and %d were before", after, before)
+		}
+	}()
 	t.Run(fmt.Sprint(o.Seed), func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, o.Seed)
 		synctest.Test(t, func(*testing.T) { out = simulate(o) })
 	})
 	return out
+}
+
+// openFiles counts those of the process; 0 where the system does not tell.
+func openFiles(t *testing.T) int {
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return len(names)
 }
 
 // TestSeeds runs seeds, in several processes if they are many: a run needs the randomness of a process for itself.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,7 +37,7 @@ func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	}
 	switch f.Kind {
 	case die, dieDone:
-		a.killed = true
+		a.killed, s.killed = true, true
 		a.cancel()
 		fate := gate.Die
 		if f.Kind == dieDone {
@@ -45,7 +46,7 @@ func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 		}
 		s.let(w, gate.Verdict{Fate: fate})
 	case fail:
-		s.disturbed = true
+		s.disturbed, s.killed = true, true
 		a.failing = f.Arg - 1
 		s.let(w, gate.Verdict{Fate: gate.Fail, Err: unreachable(w.Op)})
 	case lose:
@@ -102,6 +103,7 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.held[w] = time.Now().Add(time.Duration(f.Arg) * time.Second)
 	case asleep:
 		s.disturbed = true // deadlines pass
+		s.land(true)       // no request is under way for hours
 		time.Sleep(time.Duration(f.Arg) * time.Hour)
 		s.let(w, gate.Verdict{})
 	case clock:
@@ -179,6 +181,7 @@ func (s *simulation) powerFailed() bool {
 
 // killAll ends all processes.
 func (s *simulation) killAll() {
+	s.killed = true
 	for _, a := range s.actors {
 		if !a.killed {
 			a.killed = true
@@ -313,6 +316,36 @@ func sameRows(what string, got []string, want map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// checkDelete looks at what is about to be deleted from a table: nothing that is part of it, or that a put which is still under way would make part of it.
+func (s *simulation) checkDelete(w *gate.Waiting) {
+	table := map[string]*witness{world.Table: s.main, world.Rejected: s.rejected}[w.Place]
+	if table == nil {
+		return
+	}
+	if !strings.HasSuffix(w.Key, ".parquet") || strings.HasPrefix(w.Key, "_") {
+		if s.referee != nil && !s.broken { // entries of the log go, which the checker has to have seen
+			if err := s.referee.look(true); err != nil {
+				s.violate("%v", err)
+			}
+		}
+		return
+	}
+	name := path.Base(w.Key)
+	for file := range table.live {
+		if path.Base(file) == name {
+			s.violate("%s: the file is part of version %d", w, table.next-1)
+		}
+	}
+	for _, l := range s.lates {
+		if l.Place != w.Place || l.Kind != "putifabsent" || !strings.Contains(string(l.Data), name) {
+			continue
+		}
+		if _, err := s.world.Store(l.Place).Stat(context.Background(), l.Key); errors.Is(err, fs.ErrNotExist) {
+			s.violate("%s: the file is named by a put of %s that is still under way", w, l.Key)
+		}
+	}
 }
 
 // called checks a call of the user's function.

@@ -28,6 +28,7 @@ type FS struct {
 	crashAt int
 	fault   func(op, name string) error
 	lost    bool
+	open    int
 }
 
 var _ localfs.FS = (*FS)(nil)
@@ -55,6 +56,13 @@ func (f *FS) Lost() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost
+}
+
+// OpenFiles is how many files were created or opened and not closed.
+func (f *FS) OpenFiles() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open
 }
 
 // Crash takes the power away, if it is still there, and returns the disk as the next process finds it. Of what was not synced each change survives with
@@ -159,7 +167,14 @@ func (f *FS) add(name string, n *node) error {
 // Create makes a file for writing.
 func (f *FS) Create(name string, perm fs.FileMode) (localfs.File, error) {
 	n := newFile(perm)
-	if err := f.change("create", name, func() error { return f.add(name, n) }); err != nil {
+	err := f.change("create", name, func() error {
+		err := f.add(name, n)
+		if err == nil {
+			f.open++
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return &file{fs: f, node: n, name: name}, nil
@@ -173,6 +188,7 @@ func (f *FS) Open(name string) (localfs.File, error) {
 	if err != nil {
 		return nil, wrap("open", name, err)
 	}
+	f.open++
 	return &file{fs: f, node: n, name: name}, nil
 }
 
@@ -323,6 +339,7 @@ type file struct {
 	fs   *FS
 	node *node
 	name string
+	once sync.Once // of Close
 }
 
 func (f *file) Write(p []byte) (int, error) {
@@ -369,7 +386,14 @@ func (f *file) Stat() (fs.FileInfo, error) {
 	return infoOf(path.Base(f.name), f.node), f.fs.alive()
 }
 
-func (f *file) Close() error { return nil }
+func (f *file) Close() error {
+	f.once.Do(func() {
+		f.fs.mu.Lock()
+		defer f.fs.mu.Unlock()
+		f.fs.open--
+	})
+	return nil
+}
 
 // info describes a node as it was.
 type info struct {
