@@ -46,7 +46,7 @@ var exhibits = []exhibit{
 	{bugs.DeleteUnknown, "files are deleted that a version of the table names: it cannot be read any more", []catcher{
 		in(lakehouse, "TestLostAnswersAreSettledByIdentity"), schedules}},
 	{bugs.NoDirectorySync, "a power failure takes back what was committed; a batch whose entry of offsets is gone is planned anew, with another range, and skipped by the table: rows are lost", []catcher{
-		in(localfs, "TestPowerLossAtAnyWriteKeepsWhatWasAcknowledged", "TestPowerLossAtEachFaultPoint"), schedules, simulation}},
+		in(localfs, "TestPowerLossAtAnyWriteKeepsWhatWasAcknowledged", "TestPowerLossAtEachFaultPoint"), schedules}},
 	{bugs.WriteInPlace, "a crash leaves half an entry in a log, and a reader may see one at any time", []catcher{
 		in(localfs, "TestDiskFaultsHaveCodesAndLeaveNothingHalf", "TestSyncMakesDurableWhatAKilledProcessHasLinked")}},
 	{bugs.RecordFirst, "a crash between the two loses the batch: it is recorded, and in no table", []catcher{
