@@ -7,7 +7,7 @@ import (
 )
 
 // transformSQL filters one row of ten away and computes three expressions.
-const transformSQL = "SELECT id, ts, user_id, event, lower(country) AS country, amount * 1.19 AS amount, url || '#' || event AS url, session FROM batch WHERE amount >= 100"
+const transformSQL = "SELECT id, ts, user_id % 1000 AS user_id, event, lower(country) AS country, amount * 1.19 AS amount, url, session FROM batch WHERE amount >= 100"
 
 func transformed() input {
 	in := plain()
