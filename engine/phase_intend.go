@@ -111,19 +111,25 @@ func (d *driver) startFence(ctx context.Context) {
 	go func() {
 		err := checkNewest(ctx, c, ours)
 		if err == nil {
-			err = checkBefore(ctx, c, before)
+			err = checkBefore(ctx, c, ours, before)
 		}
 		fence <- err
 	}()
 }
 
 // checkBefore compares the entry that a batch starts from with the durable one.
-func checkBefore(ctx context.Context, c *checkpointlog.Checkpoint, before *checkpointlog.Entry) error {
+func checkBefore(ctx context.Context, c *checkpointlog.Checkpoint, ours ident.Epoch, before *checkpointlog.Entry) error {
 	if before == nil {
 		return nil
 	}
 	key := c.Offsets.Key(before.ID)
 	data, err := c.Offsets.Get(ctx, before.ID)
+	if errors.Is(err, fs.ErrNotExist) { // purged by a newer driver, if we slept for long since we looked for one; or lost
+		if err := checkNewest(ctx, c, ours); err != nil {
+			return err
+		}
+		return errcode.CheckpointGap.Wrap(err, key, "it is gone, and batch %d starts where it ends", before.ID+1)
+	}
 	if err != nil {
 		return fmt.Errorf("check %s: %w", key, err)
 	}

@@ -8,7 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/errcode"
 	"microbatch/objstore"
+	"microbatch/objstore/mem"
 	"microbatch/sinks"
 )
 
@@ -77,5 +81,22 @@ func TestAFailedFsyncAfterTheBatchStopsTheQuery(t *testing.T) {
 				t.Errorf("%d rows, want 25", got)
 			}
 		})
+	}
+}
+
+// TestTheEntryBeforeIsGone: a driver looked for a newer epoch, then slept while its successor ran two hundred batches and purged, then read the entry before its own.
+func TestTheEntryBeforeIsGone(t *testing.T) {
+	c := checkpointlog.NewCheckpoint(mem.New())
+	before := &checkpointlog.Entry{ID: 45}
+	if err := checkBefore(t.Context(), c, 1, before); !errcode.Has(err, errcode.CheckpointGap) {
+		t.Errorf("without a newer driver: %v", err)
+	}
+	for range 2 {
+		if _, err := c.Claim(t.Context(), 0, ident.NewRunID(), checkpointlog.Epoch{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := checkBefore(t.Context(), c, 1, before); !errcode.Has(err, errcode.DriverFenced) {
+		t.Errorf("purged by a newer driver: %v", err)
 	}
 }
