@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"microbatch/checker"
 	"microbatch/ident"
@@ -91,4 +93,9 @@ func (r *referee) finish() error {
 	before := len(r.Report().Violations)
 	err := r.Finish(context.Background())
 	return r.verified(r.Report().Violations[before:], err)
+}
+
+// orphans are the files of the table that no version names.
+func (r *referee) orphans() []string {
+	return slices.DeleteFunc(slices.Clone(r.Report().Orphans), func(key string) bool { return strings.HasPrefix(key, "rejected") })
 }

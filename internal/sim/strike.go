@@ -32,6 +32,7 @@ func fits(f fault, op gate.Op) bool {
 func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	s.note("FAULT %s at %s", f, w)
 	s.stats.fault(f)
+	s.littered = s.littered || slices.Contains([]kind{twin, pause, late, upkeep, foreign, damage, change}, f.Kind)
 	if (f.Kind == lose || f.Kind == late) && w.Kind == "putifabsent" {
 		s.stats.Counts[countAmbiguous]++
 	}
@@ -387,6 +388,9 @@ func (s *simulation) verdict() error {
 	if s.referee != nil {
 		if err := s.referee.finish(); err != nil {
 			return err
+		}
+		if orphans := s.referee.orphans(); s.Format == "parquet" && !s.littered && len(orphans) > 0 {
+			return fmt.Errorf("files that no version names are left: %v", orphans)
 		}
 	}
 	last := int64(s.batches()) - 1
