@@ -127,14 +127,18 @@ func TestFetchingGoesOnBehindTheLastWholeRecordBatch(t *testing.T) {
 	}
 	f := fetcher{parts: []fetchPart{{partition: 3, end: 30}}}
 	cut := append(append(recordBatch(0, 10, 5), recordBatch(10, 10, 7)...), recordBatch(20, 10, 9)[:65]...)
-	f.accept(3, cut)
+	if err := f.accept(3, cut); err != nil {
+		t.Fatal(err)
+	}
 	if f.parts[0].next != 20 {
 		t.Errorf("next is %d", f.parts[0].next)
 	}
 	if _, more := f.request(); !more {
 		t.Error("it stops before the end")
 	}
-	f.accept(3, recordBatch(20, 10, 9))
+	if err := f.accept(3, recordBatch(20, 10, 9)); err != nil {
+		t.Fatal(err)
+	}
 	if _, more := f.request(); more {
 		t.Error("it asks beyond the end")
 	}

@@ -35,7 +35,7 @@ func measureKafka(ctx context.Context, b *bench) ([]report.Samples, error) {
 		rate := float64(rows) / steady(done)
 		b.say("  round %d: %.0f rows/s; %.0f rows/CPU s; bare: %s", round+1, rate, float64(rows)/u.cpu.Seconds(), bare)
 		roof.Add(rate, float64(rows)/(bare.Fetch+bare.Decode+bare.Encode))
-		fetch.Add(rate, float64(rows)/bare.Fetch)
+		fetch.Add(rate, float64(rows)/bare.Raw)
 		whole.Ours = append(whole.Ours, float64(rows)/u.wall.Seconds())
 		perCPU.Add(float64(rows)/u.cpu.Seconds(), float64(rows)/bare.CPU)
 		peak.Ours = append(peak.Ours, float64(u.peak)/1e6)
