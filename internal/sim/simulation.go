@@ -1,18 +1,15 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
 
-	"microbatch/engine"
 	"microbatch/internal/errcode"
 	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/kafkamodel"
@@ -225,69 +222,6 @@ func (s *simulation) look() error {
 	return errors.Join(s.failure(), s.check())
 }
 
-// bury takes a process that has ended out of the world.
-func (s *simulation) bury(a *actor, err error) {
-	s.actors = slices.DeleteFunc(s.actors, func(b *actor) bool { return a == b })
-	a.cancel()
-	s.note("%s ends", a.Name)
-	if err != nil {
-		s.remark("%s: %v", a.Name, err)
-	}
-	if n := a.alloc.bytes.Load(); n != 0 {
-		s.violate("%s leaves %d bytes of Arrow memory: %v", a.Name, n, err)
-	}
-	asked := a.role == maintaining && (errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist)) // it was stopped, or there is no table yet
-	if !a.killed && err != nil && !asked {
-		s.judgeEnd(a, err)
-	}
-	if a == s.repair {
-		s.repair, s.broken = nil, err != nil
-		if !s.broken && s.referee != nil {
-			s.referee.begin()
-		}
-	}
-	if a.role == driving {
-		s.restartAt = time.Now().Add(time.Duration(s.random.IntN(3000)) * time.Millisecond)
-	}
-}
-
-// judgeEnd decides whether an error may end a process.
-func (s *simulation) judgeEnd(a *actor, err error) {
-	e, ok := errors.AsType[*errcode.Error](err)
-	if !ok {
-		s.violate("%s ends with an error without a code: %v", a.Name, err)
-		return
-	}
-	s.stats.Ends[e.Code.ID]++
-	allowed := false
-	switch e.Code.ID {
-	case errcode.DriverFenced.ID, errcode.TableFenced.ID, errcode.TableHole.ID, errcode.CheckpointUnstable.ID:
-		allowed = s.rivals
-		s.stats.Counts[countFenced]++
-	case errcode.CheckpointLocked.ID:
-		allowed = s.Medium == world.Disk && s.rivals
-	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID:
-		allowed = s.disturbed
-	case errcode.KafkaPartitionVanished.ID, errcode.KafkaBrokerError.ID, errcode.KafkaNoProgress.ID, errcode.KafkaTopicMissing.ID: // hidden partitions
-		allowed = s.disturbed && s.Kafka
-	case errcode.KafkaRangeLost.ID, errcode.KafkaDataLost.ID: // retention took what others have recorded
-		allowed = s.disturbed && s.Kafka && s.rivals
-	case errcode.ChangedWhilePending.ID:
-		allowed = s.changed
-		s.accept = s.random.IntN(2) == 0
-		s.former = !s.accept
-	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
-		allowed = s.disturbed && s.Medium == world.Disk
-	case errcode.TableConflict.ID, errcode.TableVersion.ID, errcode.TableBusy.ID:
-		allowed = a.role != driving
-	case errcode.KafkaTruncated.ID:
-		allowed = s.lied
-	}
-	if !allowed {
-		s.violate("%s ends with %v", a.Name, err)
-	}
-}
-
 // alive are the drivers that run; with paused, those that stand still too.
 func (s *simulation) alive(paused bool) (out []*actor) {
 	for _, a := range s.actors {
@@ -470,131 +404,6 @@ func (s *simulation) land(all bool) {
 			s.note("late: %s: %v", l, err)
 			s.lates = slices.Delete(s.lates, i, i+1)
 			i--
-		}
-	}
-}
-
-// heal ends all faults: what stands still goes on and all processes end; then one driver has to finish everything.
-func (s *simulation) heal() error {
-	s.note("heal")
-	s.healing, s.due = true, nil
-	clear(s.held)
-	for _, a := range s.actors {
-		a.resume, a.failing = 0, 0
-	}
-	s.disk(nil)
-	if err := s.until(s.random.IntN(60), func() bool { return false }); err != nil {
-		return err
-	}
-	for _, a := range s.actors {
-		if a != s.repair {
-			a.cancel()
-		}
-	}
-	if err := s.until(3000, func() bool { return len(s.actors) == 0 && !s.broken }); err != nil {
-		return err
-	}
-	if len(s.actors) > 0 {
-		return fmt.Errorf("%s does not end", s.actors[0].Name)
-	}
-	for p := range s.in.partitions() {
-		s.produce(p, 1) // the marker
-	}
-	s.in.settle()
-	for tries := len(s.lates) + 3; ; tries-- {
-		began := time.Now()
-		a := s.drive(true)
-		if err := s.until(1000+400*int(s.backlog()), func() bool { return len(s.actors) == 0 }); err != nil {
-			return err
-		}
-		if len(s.actors) > 0 {
-			return fmt.Errorf("%s does not catch up", a.Name)
-		}
-		if took := time.Since(began); took > time.Hour {
-			return fmt.Errorf("%s takes %s", a.Name, took)
-		}
-		if s.backlog() == 0 {
-			break
-		}
-		if tries == 0 {
-			return fmt.Errorf("the last driver has ended and %d rows are not there", s.backlog())
-		}
-	}
-	s.land(true)
-	return s.look()
-}
-
-// until goes on for some steps, or until something holds.
-func (s *simulation) until(steps int, holds func() bool) error {
-	for range steps {
-		synctest.Wait()
-		if err := s.look(); err != nil {
-			return err
-		}
-		if holds() {
-			return nil
-		}
-		s.land(false)
-		if s.broken {
-			s.restart()
-			synctest.Wait()
-		}
-		if w := s.choose(); w != nil {
-			s.pass(w)
-		} else if len(s.actors) > 0 {
-			s.idle()
-		}
-	}
-	synctest.Wait()
-	return s.look()
-}
-
-// backlog is how many rows no batch covers.
-func (s *simulation) backlog() (n int64) {
-	last := s.ends[int64(s.batches())-1]
-	for p, end := range s.in.ends() {
-		n += end
-		if p < len(last) {
-			n -= last[p]
-		}
-	}
-	return n
-}
-
-// end ends all processes, so that nothing is left in the bubble.
-func (s *simulation) end() {
-	for _, a := range s.actors {
-		a.killed = true
-		a.Kill()
-		a.cancel()
-	}
-	for range 100 {
-		synctest.Wait()
-		if s.ending() == 0 {
-			break
-		}
-		time.Sleep(time.Minute)
-	}
-	for _, a := range slices.Clone(s.actors) {
-		select {
-		case err := <-a.ended:
-			s.bury(a, err)
-		default:
-			s.violate("%s does not end after it was killed", a.Name)
-		}
-	}
-	for _, place := range world.Places() { // those of killed processes are closed by nobody here
-		if d := s.world.Disk(place); d != nil && !s.killed && d.OpenFiles() > 0 {
-			s.violate("%d files of the %s are open in the end", d.OpenFiles(), place)
-		}
-	}
-}
-
-// progress checks a report.
-func (s *simulation) progress(a *actor, p engine.Progress) {
-	if p.InputRows != p.Decoded+p.Rejected || p.Decoded != p.Sink.Rows+p.Filtered {
-		if p.Attempts > 0 { // a batch that was visible already has no counts
-			s.violate("%s: batch %d does not add up: %d read, %d decoded, %d rejected, %d filtered, %d out", a.Name, p.Batch, p.InputRows, p.Decoded, p.Rejected, p.Filtered, p.Sink.Rows)
 		}
 	}
 }
