@@ -81,7 +81,7 @@ func (s *simulation) query(a *actor, once bool) engine.Query {
 	q := engine.Query{
 		Name: "q", Sources: []sources.Source{s.in.source(a)}, Transforms: s.transforms(a.evolved),
 		Rejected:   s.sink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
-		Checkpoint: a.Store(world.Checkpoint, s.world.Store(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
+		Checkpoint: a.Store(world.Checkpoint, s.world.Mount(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 		Trigger: engine.Trigger{Every: s.Every, Once: once}, Limit: sources.Limit{Rows: s.Limit}, BatchTimeout: s.Timeout, Now: a.now, Alloc: a.alloc,
 	}
 	if once {
@@ -102,7 +102,7 @@ func (s *simulation) query(a *actor, once bool) engine.Query {
 }
 
 func (s *simulation) sink(a *actor, place string, c lakehouse.Config) *lakehouse.Sink {
-	c.Store, c.Format, c.Parallel, c.Now, c.Alloc = a.Store(place, s.world.Store(place)), s.tableFormat(), 1, a.now, a.alloc
+	c.Store, c.Format, c.Parallel, c.Now, c.Alloc = a.Store(place, s.world.Mount(place)), s.tableFormat(), 1, a.now, a.alloc
 	sink, err := lakehouse.New(c)
 	if err != nil {
 		panic(err) // a mistake of the simulation

@@ -50,7 +50,7 @@ func (s *simulation) keepUp(what int) {
 }
 
 func (s *simulation) open(ctx context.Context, a *actor) (*table.Table, error) {
-	return table.Open(ctx, a.Store(world.Table, s.world.Store(world.Table)), table.Options{Now: a.now})
+	return table.Open(ctx, a.Store(world.Table, s.world.Mount(world.Table)), table.Options{Now: a.now})
 }
 
 // What a foreign writer does.
@@ -149,7 +149,7 @@ const (
 // damage ends all processes and harms the checkpoint in a way that repair can mend; no driver starts before that is done.
 func (s *simulation) damage(how int) {
 	s.killAll()
-	store, last := s.world.Store(world.Checkpoint), int64(-1)
+	store, last := s.world.Mount(world.Checkpoint), int64(-1)
 	for info, err := range store.List(context.Background(), "offsets/", "") {
 		var id int64
 		if _, scanErr := fmt.Sscanf(strings.TrimPrefix(info.Key, "offsets/"), "%d", &id); err == nil && scanErr == nil {

@@ -76,7 +76,7 @@ func On(stores map[string]objstore.Store, partitions int) *World {
 
 func (w *World) mount(place string, disk *crashfs.FS) {
 	w.disks[place] = disk
-	w.stores[place] = localfs.NewOn(disk, localfs.Options{Private: place == Checkpoint})
+	w.stores[place] = w.Mount(place)
 }
 
 // Clone is a second world with the same content; of a Disk the same is unsynced. Nobody may be at work in the world. What reads the topic's rows is shared.
@@ -107,6 +107,14 @@ func (w *World) Fault(decide func(place, op, name string) error) {
 
 // Store is a store of the world as nobody's process sees it: for looking, and for accidents.
 func (w *World) Store(place string) objstore.Store { return w.stores[place] }
+
+// Mount is a store of the world as a new process has it: what a process remembers of its disk it does not know.
+func (w *World) Mount(place string) objstore.Store {
+	if d := w.disks[place]; d != nil {
+		return localfs.NewOn(d, localfs.Options{Private: place == Checkpoint})
+	}
+	return w.stores[place]
+}
 
 // Medium is what it is made of.
 func (w *World) Medium() Medium { return w.medium }
@@ -140,13 +148,13 @@ func (unlocked) Lock(context.Context, string) (io.Closer, error) { return io.Nop
 func (w *World) Query(p *gate.Process) engine.Query {
 	return engine.Query{
 		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: w.sink(p, Table, lakehouse.Config{}), Rejected: w.sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
-		Checkpoint: p.Store(Checkpoint, w.stores[Checkpoint]), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
+		Checkpoint: p.Store(Checkpoint, w.Mount(Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 	}
 }
 
 // Sink is a table of the world as a process writes it.
 func (w *World) sink(p *gate.Process, place string, c lakehouse.Config) sinks.Sink {
-	c.Store, c.Format, c.Parallel = p.Store(place, w.stores[place]), w.Format, 1
+	c.Store, c.Format, c.Parallel = p.Store(place, w.Mount(place)), w.Format, 1
 	s, err := lakehouse.New(c)
 	if err != nil {
 		panic(fmt.Sprintf("world: %v", err)) // a mistake of the test
