@@ -6,7 +6,7 @@ SEEDS     ?= 2000
 FUZZTIME  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-services race check docs bench crash sim model museum proof fuzz clean
+.PHONY: help build demo test test-services race check docs bench crash sim model museum proof fuzz supply-chain clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ race: ## tests under the race detector
 
 check: ## formatting, vet, builds without tags and without cgo
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "run gofmt -w on these files"; exit 1; }
-	go vet -tags $(TEST_TAGS),services ./...
+	go vet -tags $(TEST_TAGS),services,bugs ./...
 	go build ./...
 	CGO_ENABLED=0 go build ./...
 
@@ -57,8 +57,11 @@ proof: ## all of crash, sim, model, museum and fuzz, and the figures in docs/exa
 
 fuzz: ## every fuzz target for FUZZTIME=30s
 	@for t in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-	  for f in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' $$t | sed 's/func //'); do \
-	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$t || exit 1; done; done
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$t/*_test.go | sed 's/func //'); do \
+	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 $$t || exit 1; done; done
+
+supply-chain: ## known vulnerabilities and licences of what is linked in (needs vuln.go.dev)
+	./scripts/supply-chain.sh
 
 clean: ## remove what was built
 	rm -rf bin bench/data

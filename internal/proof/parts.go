@@ -96,7 +96,7 @@ func (p *proof) fuzz(ctx context.Context, r *run) error {
 	}
 	for _, t := range all {
 		mark := r.output.Len()
-		failed := r.do(ctx, fmt.Sprintf("go test -tags %s -run ^$ -fuzz ^%s$ -fuzztime %s %s", tags, t.name, p.fuzzTime, t.dir))
+		failed := r.do(ctx, fmt.Sprintf("go test -tags %s -run ^$ -fuzz ^%s$ -fuzztime %s -fuzzminimizetime 20x -parallel 1 %s", tags, t.name, p.fuzzTime, t.dir))
 		if failed != nil {
 			return failed
 		}
