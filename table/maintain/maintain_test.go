@@ -262,6 +262,30 @@ func TestOptimizeYieldsToOtherWriters(t *testing.T) {
 	}
 }
 
+// TestOptimizeMeetsADeleteThatCameBeforeItsLastGroup: while the files of one partition are joined, another writer deletes a file of the next partition.
+func TestOptimizeMeetsADeleteThatCameBeforeItsLastGroup(t *testing.T) {
+	for _, format := range []translog.Format{translog.Parquet, translog.Delta} {
+		t.Run(string(format), func(t *testing.T) {
+			l := newLake(t, format)
+			l.append(0)
+			l.append(2)
+			odd := l.append(1)
+			l.append(3)
+			l.append(5)
+			store := &rival{Store: l.store, before: func(string) { l.commit(action.Action{Remove: odd[0].Tombstone(time.Now().UnixMilli(), true)}) }}
+			if _, err := Optimize(t.Context(), translog.New(store, format, l.log.Now), OptimizeOptions{Alloc: l.alloc, Force: true}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]int64{0, 2, 3, 5}, l.ids()); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if report, err := Check(t.Context(), l.log); err != nil || len(report.Problems) > 0 {
+				t.Errorf("check: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
 func TestVacuumKeepsWhatMayBeNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, translog.Delta)

@@ -118,8 +118,8 @@ func (r *rewriter) rewrite(ctx context.Context, group []*action.Add, total *Opti
 		return errors.Join(err, stage.Abort(context.WithoutCancel(ctx)))
 	}
 	failpoint.Hit("optimize.before")
+	// Always behind the state that the plan was made from: what others have removed since, also before the last group, is met on the way.
 	state, err := r.log.Commit(ctx, r.state, r.change(group, adds))
-	r.state = state
 	if errcode.Has(err, errcode.TableConflict) { // proven to be another's: what was staged is of no use to anyone
 		return errors.Join(err, stage.Abort(context.WithoutCancel(ctx)))
 	}
