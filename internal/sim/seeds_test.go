@@ -26,6 +26,7 @@ var (
 	seeds = flag.Uint64("seeds", 40, "how many seeds")
 	first = flag.Uint64("first", 1, "the first seed")
 	same  = flag.Uint64("same", 20, "how many seeds are run twice")
+	procs = flag.Int("procs", runtime.NumCPU(), "how many processes share the seeds")
 	share = flag.String("share", "", "i/n/file: this process runs every n-th seed and writes what it counted to the file")
 )
 
@@ -66,7 +67,7 @@ func TestSeeds(t *testing.T) {
 	if *seeds <= 100 {
 		total = runSeeds(t, 0, 1)
 	} else {
-		shares(t, runtime.NumCPU(), &total)
+		shares(t, *procs, &total)
 	}
 	t.Logf("\n%s", total.String())
 	for name, n := range total.Counts {
