@@ -28,6 +28,12 @@ func (l Log) Put(ctx context.Context, id ident.BatchID, data []byte) error {
 	return l.store.PutIfAbsent(ctx, l.Key(id), data)
 }
 
+// Replace puts an entry whatever stands there, in one step: only repair does, with what the sink proves. At no moment is the slot free, and a repeated or late one
+// does no harm.
+func (l Log) Replace(ctx context.Context, id ident.BatchID, data []byte) error {
+	return l.store.Put(ctx, l.Key(id), data)
+}
+
 // Get reads an entry; fs.ErrNotExist if there is none.
 func (l Log) Get(ctx context.Context, id ident.BatchID) ([]byte, error) {
 	return l.store.Get(ctx, l.Key(id))

@@ -248,10 +248,7 @@ func (r *repairer) rebuild(ctx context.Context, id ident.BatchID, why error) (bo
 	if r.DryRun {
 		return true, nil
 	}
-	if err := r.checkpoint.Offsets.Delete(ctx, id); err != nil {
-		return false, err
-	}
-	return true, r.checkpoint.Offsets.Put(ctx, id, text)
+	return true, r.checkpoint.Offsets.Replace(ctx, id, text)
 }
 
 // mendCommits puts the commits that the sink proves, and drops a damaged one.
@@ -280,16 +277,22 @@ func (r *repairer) mendCommits(ctx context.Context, top ident.BatchID) error {
 			continue // pending: the next start runs it
 		}
 		r.Step(fmt.Sprintf("commits/%d is mended (%v)", id, err))
-		if err := r.delete(ctx, r.checkpoint.Commits, id); err != nil {
+		if err := r.mendCommit(ctx, id, id <= proven, data); err != nil {
 			return err
-		}
-		if id <= proven && !r.DryRun {
-			if err := r.checkpoint.Commits.Put(ctx, id, data); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// mendCommit puts a commit that the sink proves in the place of a damaged or missing one, and drops any other.
+func (r *repairer) mendCommit(ctx context.Context, id ident.BatchID, proven bool, data []byte) error {
+	switch {
+	case !proven:
+		return r.delete(ctx, r.checkpoint.Commits, id)
+	case r.DryRun:
+		return nil
+	}
+	return r.checkpoint.Commits.Replace(ctx, id, data)
 }
 
 // rewind drops what comes after the sink's batch, so that those batches run again: the first with its range, later ones planned anew.

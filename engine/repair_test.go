@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -251,4 +252,47 @@ func TestALostLogOfTheSourceIsNotRebuiltAndNothingIsWritten(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	w.checkTrace(t, 0)
+}
+
+// deletions notes what is deleted.
+type deletions struct {
+	objstore.Store
+	keys []string
+}
+
+func (d *deletions) Delete(ctx context.Context, key string) error {
+	d.keys = append(d.keys, key)
+	return d.Store.Delete(ctx, key)
+}
+
+// TestRepairNeverFreesTheSlotOfAProvenBatch: a repair was killed, another one made the checkpoint whole, then a request of the first was carried out at last. Had it
+// been to delete an entry, so as to put it again, the checkpoint would have had a hole.
+func TestRepairNeverFreesTheSlotOfAProvenBatch(t *testing.T) {
+	w := newWorld(50)
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"offsets/2", "offsets/4", "commits/1", "commits/4"} {
+		if err := w.checkpoint.Put(t.Context(), key, []byte("v1\n{torn")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.checkpoint.Delete(t.Context(), "offsets/3"); err != nil {
+		t.Fatal(err)
+	}
+	q, _, _ = w.query()
+	d := &deletions{Store: w.checkpoint}
+	q.Checkpoint = d
+	if err := q.Repair(t.Context(), Repair{Step: func(string) {}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.keys) > 0 {
+		t.Errorf("the repair has deleted %v", d.keys)
+	}
+	q, _, _ = w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.checkRows(t, w.total)
 }

@@ -117,9 +117,7 @@ var known = []struct{ phase, name, id string }{
 	{"repair", "at commit.put.before", "C23"},
 	{"repair", "put log entry (the epoch alone)", "C23"},
 	{"repair", "at commit.put.after", "C23"},
-	{"repair", "delete offsets/<id>", "C23"},
 	{"repair", "put offsets/<id>", "C23"},
-	{"repair", "delete commits/<id>", "C23"},
 	{"repair", "put commits/<id>", "C23"},
 }
 

@@ -46,13 +46,14 @@ func (p power) String() string {
 
 // death says where a process dies.
 type death struct {
-	point point
-	n     int // the so many-th operation at the point, from 1
-	fate  fate
-	cut   int   // lost, kept: before the so many-th change of a disk in the operation, from 1; 0: the operation as a whole
-	edge  bool  // the cut is just before or just after the change that others see
-	power power // of a disk
-	late  int   // lands when the successor begins its so many-th operation
+	point  point
+	n      int // the so many-th operation at the point, from 1
+	fate   fate
+	cut    int   // lost, kept: before the so many-th change of a disk in the operation, from 1; 0: the operation as a whole
+	writes bool  // the operation has an effect: otherwise what is left is what the next one that has is about to change
+	edge   bool  // the cut is just before or just after the change that others see
+	power  power // of a disk
+	late   int   // lands when the successor begins its so many-th operation
 }
 
 func (d death) String() string {

@@ -131,7 +131,7 @@ func (w *sweep) again(level int, d death) bool {
 	return d.fate == before || d.fate == kept && level == 0 && w.full && w.crosses()
 }
 
-// crosses: in these every point of the recovery is tried after every point of the first run; in others the same point again.
+// crosses: in these every point of the recovery is tried after every operation of the first run that has an effect; in others the same point again.
 func (w *sweep) crosses() bool {
 	switch w.s.name {
 	case "first batch", "ordinary batch":
@@ -157,7 +157,7 @@ func (w *sweep) deaths(steps []step, level int, past []death) (out []death) {
 			out = append(out, w.deathsAt(s, len(steps))...)
 		case s.point == past[len(past)-1].point && s.n == 1:
 			out = append(out, w.replays(s, true)...)
-		case level == 1 && s.n == 1 && w.full && w.crosses() && (s.writes || w.s.name == "ordinary batch"):
+		case level == 1 && s.n == 1 && w.full && w.crosses() && past[0].writes:
 			out = append(out, w.replays(s, false)...)
 		}
 	}
@@ -167,7 +167,7 @@ func (w *sweep) deaths(steps []step, level int, past []death) (out []death) {
 // deathsAt are the ways to die at a step of the first run.
 func (w *sweep) deathsAt(s step, steps int) (out []death) {
 	add := func(d death, powers ...power) {
-		d.point, d.n = s.point, s.n
+		d.point, d.n, d.writes = s.point, s.n, s.writes
 		if w.kind.medium == world.Objects {
 			powers = []power{stays}
 		}
