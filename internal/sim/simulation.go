@@ -47,7 +47,7 @@ type simulation struct {
 	rivals         bool              // more than one driver may be at work
 	changed        bool              // the pipeline was changed
 	former, accept bool              // what the next driver does about a batch that was pending at the change
-	killed         bool              // a process was killed, or an operation that ends a file was not done
+	killed         bool              // a process was killed, or an operation that ends a file may not have been done
 	littered       bool              // plain Parquet readers may see files that no version names
 	lied           bool              // a broker has understated an end
 	broken         bool              // the checkpoint is harmed

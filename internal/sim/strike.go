@@ -27,6 +27,7 @@ func fits(f fault, op gate.Op) bool {
 func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	s.note("FAULT %s at %s", f, w)
 	s.stats.fault(f)
+	s.killed = s.killed || slices.Contains([]kind{asleep, slow, pause, stop, change}, f.Kind) // operations may be given up on the floor, and do not close what they should
 	s.littered = s.littered || slices.Contains([]kind{twin, pause, late, upkeep, foreign, damage, change}, f.Kind)
 	if (f.Kind == lose || f.Kind == late) && w.Kind == "putifabsent" {
 		s.stats.Counts[countAmbiguous]++
