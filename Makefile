@@ -6,7 +6,7 @@ SEEDS     ?= 2000
 FUZZTIME  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-services race check docs bench crash sim model museum proof fuzz supply-chain clean
+.PHONY: help build demo test test-services race check docs bench bench-peers crash sim model museum proof fuzz supply-chain clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ docs: ## write docs/errors.md, the pipeline reference and its JSON schema from t
 
 bench: build ## measure against DuckDB and a real Kafka broker; writes bench/results.json and docs/benchmarks.md
 	go run -tags $(TAGS) ./internal/bench
+
+bench-peers: build ## measure against Spark; an interrupted run goes on where it was (needs what make test-services needs)
+	go run -tags $(TAGS) ./internal/bench --peers
 
 crash: ## the crash matrix: every operation of a batch, every loss of power, deaths during recovery
 	$(GOTEST) -count=1 -timeout 60m ./internal/sim/crashtest -args -full
