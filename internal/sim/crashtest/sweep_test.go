@@ -30,6 +30,36 @@ func (w *sweep) run() {
 	w.start.evolving = w.s.evolved
 	w.start.produce(w.s.rows)
 	w.level(0, w.start, nil)
+	if w.full && !w.kind.server {
+		w.fill(1, w.start, nil)
+	}
+}
+
+// fill tries in a replay, and in a replay's replay, what was not tried there yet: points that a life passes once are passed by neither if the first death was there.
+// So here the first process, and the second, die when they have done nothing.
+func (w *sweep) fill(level int, from *life, past []death) {
+	steps := w.record(from, past)
+	if len(steps) == 0 || w.wrong > 0 {
+		return
+	}
+	nothing := death{point: steps[0].point, n: 1, fate: before, power: stays}
+	past = append(past[:len(past):len(past)], nothing)
+	if from = w.die(level-1, from, past); from == nil {
+		return
+	}
+	for _, s := range w.record(from, past) {
+		if s.n > 1 {
+			continue
+		}
+		for _, d := range w.replays(s, true) {
+			if !w.m.tried(level, w.kind, d) {
+				w.die(level, from, append(past[:len(past):len(past)], d))
+			}
+		}
+	}
+	if level == 1 {
+		w.fill(2, from, past)
+	}
 }
 
 // level tries deaths from a world that the past ones have left, as it stays for the next trial.
