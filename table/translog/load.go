@@ -84,11 +84,14 @@ func (l *Log) replay(ctx context.Context, at int64, light bool, visit visitor) (
 		}
 	}
 	s, err := l.replayListing(ctx, found, at, light, visit)
-	if from >= 0 && errcode.Has(err, errcode.TableLog) { // perhaps an older checkpoint helps
-		if found, err = l.list(ctx, 0, at); err != nil {
-			return nil, err
+	if errcode.Has(err, errcode.TableLog) { // perhaps an older checkpoint than that of the hint helps, or clean-up came between the listing and the reading
+		again, listErr := l.list(ctx, 0, at)
+		if listErr != nil {
+			return nil, listErr
 		}
-		return l.replayListing(ctx, found, at, light, visit)
+		if from >= 0 || again.first() != found.first() || again.newest != found.newest {
+			return l.replayListing(ctx, again, at, light, visit)
+		}
 	}
 	return s, err
 }

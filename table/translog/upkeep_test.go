@@ -1,11 +1,16 @@
 package translog
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/objstore/faultstore"
 	"microbatch/objstore/mem"
 	"microbatch/table/action"
@@ -144,6 +149,79 @@ func TestACheckpointKeepsRemovesUntilTheRetentionEnds(t *testing.T) {
 			if len(files.Removed) != want || len(files.Live) != 0 {
 				t.Errorf("%s, after %d days: %d removed files, want %d; %d live ones", format, days, len(files.Removed), want, len(files.Live))
 			}
+		}
+	}
+}
+
+// sleeper is a store whose reader sleeps once between a listing and the first reading after it.
+type sleeper struct {
+	objstore.Store
+	sleep func()
+}
+
+func (s *sleeper) Get(ctx context.Context, key string) ([]byte, error) {
+	s.wake()
+	return s.Store.Get(ctx, key)
+}
+
+func (s *sleeper) Open(ctx context.Context, key string) (objstore.Object, error) {
+	s.wake()
+	return s.Store.Open(ctx, key)
+}
+
+func (s *sleeper) wake() {
+	if sleep := s.sleep; sleep != nil {
+		s.sleep = nil
+		sleep()
+	}
+}
+
+// TestAReaderThatSleepsThroughACleanupDoesNotTakeTheLogForDamaged: it has listed the log, then sleeps, then what it listed is cleaned up.
+func TestAReaderThatSleepsThroughACleanupDoesNotTakeTheLogForDamaged(t *testing.T) {
+	for _, format := range []Format{Parquet, Delta} {
+		store := &sleeper{Store: mem.New()}
+		log := New(store, format, time.Now)
+		state := begin(t, log)
+		for i := range 12 {
+			state = add(t, log, state, i)
+			if i%4 == 3 {
+				var err error
+				if state, err = log.WriteCheckpoint(t.Context(), state); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := store.Delete(t.Context(), lastCheckpoint); err != nil { // so that the listing is what is read first
+			t.Fatal(err)
+		}
+		slept := 0
+		cleanUp := func() {
+			slept++
+			for v := range state.Version {
+				for _, key := range []string{format.CommitKey(v), format.checkpointKey(v)} {
+					if err := store.Delete(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		for _, at := range []int64{9, Latest} {
+			if format == Delta { // the hint is looked for before the listing
+				next := cleanUp
+				store.sleep = func() { store.sleep = next }
+			} else {
+				store.sleep = cleanUp
+			}
+			files, err := log.Files(t.Context(), at)
+			if at == Latest && (err != nil || len(files.Live) != 12) {
+				t.Errorf("%s: the newest version: %v", format, err)
+			}
+			if at != Latest && (!errors.Is(err, fs.ErrNotExist) || errcode.Has(err, errcode.TableLog)) {
+				t.Errorf("%s: a version that is cleaned up: %v", format, err)
+			}
+		}
+		if slept == 0 {
+			t.Error("nothing was cleaned up")
 		}
 	}
 }
