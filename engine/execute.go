@@ -16,6 +16,7 @@ import (
 	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
+	"microbatch/objstore"
 	"microbatch/sinks"
 	"microbatch/sources"
 	"microbatch/transforms"
@@ -185,14 +186,14 @@ func (x *execution) prepare(ctx context.Context, streams []stream) (Staged, erro
 		err = x.rejects.firstError()
 	}
 	if err != nil {
-		return Staged{}, errors.Join(fmt.Errorf("prepare: %w", err), abort(ctx, x.q.Sink, pending))
+		return Staged{}, errors.Join(fmt.Errorf("prepare: %w", err), abort(ctx, x.q.Sink, pending, err))
 	}
 	staged := Staged{Sink: pending, Counts: x.counts(pending.Staged().Rows)}
 	if err = x.check(staged.Counts); err == nil {
 		staged.Rejected, err = x.rejects.prepare(ctx, x)
 	}
 	if err != nil {
-		return Staged{}, errors.Join(err, abort(ctx, x.q.Sink, pending))
+		return Staged{}, errors.Join(err, abort(ctx, x.q.Sink, pending, err))
 	}
 	return staged, nil
 }
@@ -253,9 +254,10 @@ func pull(s batch.Stream) (next func() (batch.Chunk, error, bool), stop func()) 
 	}, end
 }
 
-// abort gives back what was staged; it works on after the attempt's own context has ended.
-func abort(ctx context.Context, s sinks.Sink, p sinks.Pending) error {
-	if p == nil {
+// abort gives back what was staged; it works on after the attempt's own context has ended. After a failed fsync nothing is deleted: the next process looks at what
+// is there.
+func abort(ctx context.Context, s sinks.Sink, p sinks.Pending, why error) error {
+	if p == nil || errors.Is(why, objstore.ErrFsync) {
 		return nil
 	}
 	if err := s.Abort(context.WithoutCancel(ctx), p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/sinks"
 )
 
@@ -61,7 +62,7 @@ func (d *driver) unstage(ctx context.Context) {
 		sink    sinks.Sink
 		pending sinks.Pending
 	}{{d.q.Rejected, cur.staged.Rejected}, {d.q.Sink, cur.staged.Sink}} {
-		if err := abort(ctx, staged.sink, staged.pending); err != nil {
+		if err := abort(ctx, staged.sink, staged.pending, nil); err != nil {
 			d.warn("batch %d: %v", cur.entry.ID, err)
 		}
 	}
@@ -69,8 +70,11 @@ func (d *driver) unstage(ctx context.Context) {
 }
 
 // leave removes what a query that stops has staged and not tried to commit, or what the sink has refused for good: if another driver has gone on meanwhile,
-// nobody runs the batch again and sweeps.
+// nobody runs the batch again and sweeps. After a failed fsync nothing is deleted.
 func (d *driver) leave(ctx context.Context, err error) {
+	if errors.Is(err, objstore.ErrFsync) {
+		return
+	}
 	if cur := d.current; cur != nil && (!cur.committing || errcode.Has(err, errcode.DriverFenced)) {
 		d.unstage(ctx)
 	}

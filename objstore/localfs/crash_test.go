@@ -244,6 +244,42 @@ func TestFailedFsyncIsNeverTriedAgain(t *testing.T) {
 	}
 }
 
+// (L3): what was linked beside a name that could not be made durable is not durable either, whatever the next fsync of the folder says; so the store does not ask it.
+func TestAFolderWhoseFsyncFailedIsNotSyncedAgain(t *testing.T) {
+	disk := crashfs.New()
+	s := localfs.NewOn(disk, localfs.Options{})
+	if err := s.PutIfAbsent(t.Context(), "offsets/0", nil); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	disk.Fault(func(op, name string) error {
+		if op != "syncdir" || name != "offsets" {
+			return nil
+		}
+		if calls++; calls == 1 {
+			return syscall.EIO
+		}
+		return nil
+	})
+	for _, key := range []string{"offsets/1", "offsets/2"} {
+		if err := s.PutIfAbsent(t.Context(), key, nil); !errcode.Has(err, errcode.StoreFsync) {
+			t.Errorf("%s: %v, want code %s", key, err, errcode.StoreFsync.ID)
+		}
+	}
+	if err := s.Sync(t.Context(), "offsets/1"); !errors.Is(err, objstore.ErrFsync) {
+		t.Errorf("sync: %v, want ErrFsync", err)
+	}
+	if calls != 1 {
+		t.Errorf("the folder was synced %d times, want 1", calls)
+	}
+	if err := s.PutIfAbsent(t.Context(), "commits/0", nil); err != nil {
+		t.Errorf("another folder: %v", err)
+	}
+	if err := localfs.NewOn(disk, localfs.Options{}).Sync(t.Context(), "offsets/1"); err != nil {
+		t.Errorf("a new store: %v", err)
+	}
+}
+
 // A disk that fails before anything can be visible is an error of the disk, not an unknown outcome.
 func TestAFailingDiskHasACode(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE} {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"sync"
+	"syscall"
 
 	"microbatch/internal/bugs"
 )
@@ -58,6 +59,7 @@ type syncer struct {
 	durable map[string]bool     // folders whose own name, and the way to it, is durable
 	next    map[string]*dirSync // the sync of a folder that has not begun
 	running map[string]*dirSync // the sync of a folder that has
+	failed  map[string]error    // folders whose sync has failed: they are not synced again (L3)
 }
 
 type dirSync struct {
@@ -98,6 +100,10 @@ func (s *syncer) known(dir string) bool {
 // shared is one sync of dir that begins after the call.
 func (s *syncer) shared(dir string) error {
 	s.mu.Lock()
+	if err := s.failed[dir]; err != nil {
+		s.mu.Unlock()
+		return err
+	}
 	if s.next == nil {
 		s.next, s.running = map[string]*dirSync{}, map[string]*dirSync{}
 	}
@@ -116,15 +122,29 @@ func (s *syncer) shared(dir string) error {
 	s.mu.Lock()
 	delete(s.next, dir)
 	s.running[dir] = mine
+	mine.err = s.failed[dir] // by the one before
 	s.mu.Unlock()
 
-	mine.err = s.sync(dir)
+	if mine.err == nil {
+		mine.err = s.sync(dir)
+	}
 
 	s.mu.Lock()
 	delete(s.running, dir)
+	if mine.err != nil && !notAsked(mine.err) {
+		if s.failed == nil {
+			s.failed = map[string]error{}
+		}
+		s.failed[dir] = mine.err
+	}
 	s.mu.Unlock()
 	close(mine.done)
 	return mine.err
+}
+
+// notAsked reports whether a sync ended before the disk was asked: the folder is gone, or there was no descriptor for it.
+func notAsked(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 func (s *syncer) remember(dirs []string) {

@@ -11,8 +11,8 @@
 //	(L1) A name without a leading dot is a whole object whose content was fsynced before the name was made.
 //	(L2) A nil error means that the name is durable too, and each folder on the way to it: a folder that this process has not seen durable is fsynced in
 //	     its parent first, whoever made it.
-//	(L3) A failed fsync is objstore.ErrFsync and is not tried again: the kernel may have dropped the pages and forgotten the error. What happened is left
-//	     to a new process that reads the disk.
+//	(L3) A failed fsync is objstore.ErrFsync and is not tried again: the kernel may have dropped the pages and forgotten the error. A folder whose fsync has
+//	     failed fails every later call of the same Store that needs it. What happened is left to a new process that reads the disk.
 //	(L4) Nothing outside the folder is touched, whatever a key or a symbolic link says (os.Root).
 //
 // Names that begin with a dot are not listed: temporary files, the lock, and the checksum files ".x.crc" that Hadoop writes beside x. Such a side file is removed

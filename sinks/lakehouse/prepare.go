@@ -11,6 +11,7 @@ import (
 	"microbatch/batch"
 	"microbatch/internal/errcode"
 	"microbatch/internal/invariant"
+	"microbatch/objstore"
 	"microbatch/schema"
 	"microbatch/sinks"
 	"microbatch/table"
@@ -57,7 +58,7 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 		p.adds, err = p.stage.Finish(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, discard(ctx, p.stage))
+		return nil, errors.Join(err, release(ctx, p.stage, err))
 	}
 	return p, nil
 }
@@ -109,6 +110,14 @@ func discard(ctx context.Context, stage *datafile.Stage) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 	defer cancel()
 	return stage.Abort(ctx)
+}
+
+// release gives an attempt that has failed back. After a failed fsync its files stay where they are: the next start looks at what is there, and sweeps.
+func release(ctx context.Context, stage *datafile.Stage, why error) error {
+	if errors.Is(why, objstore.ErrFsync) {
+		return stage.Leave(context.WithoutCancel(ctx))
+	}
+	return discard(ctx, stage)
 }
 
 // Abort deletes the staged files, unless they may have become part of the table.

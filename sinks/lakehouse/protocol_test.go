@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
 	"microbatch/batch"
@@ -253,6 +254,27 @@ func TestLostAnswersAreSettledByIdentity(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// After a failed fsync nothing is deleted, and nothing is synced: a deletion that is synced would have the folder's fsync succeed.
+func TestAFailedFsyncOfADataFileLeavesItWhereItIs(t *testing.T) {
+	p := newPlace("parquet")
+	s := p.open(t)
+	if err := s.Check(t.Context(), sinktest.Schema()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recover(t.Context(), sinktest.Query("q", 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	p.store.Inject(faultstore.MustParse("commit lose fsync"))
+	before := p.store.Count("sync", "")
+	_, err := s.Prepare(t.Context(), sinktest.Batch(0, "a", memory.NewGoAllocator(), []int64{1}))
+	if !errors.Is(err, objstore.ErrFsync) {
+		t.Fatalf("prepared: %v", err)
+	}
+	if d, n := p.store.Count("delete", ""), p.store.Count("sync", "")-before; d+n > 0 || len(p.keys(t, ".parquet")) != 1 {
+		t.Errorf("%d deletes, %d syncs, and %q is there", d, n, p.keys(t, ".parquet"))
 	}
 }
 

@@ -275,6 +275,14 @@ func (s *Stage) endAll(ctx context.Context) error {
 
 // Abort removes everything that was staged, durably. It must not be called once the files may be part of a table.
 func (s *Stage) Abort(ctx context.Context) error {
+	err := s.Leave(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(err, objstore.Remove(ctx, s.store, s.keys))
+}
+
+// Leave ends the stage without deleting a file that is complete.
+func (s *Stage) Leave(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -288,5 +296,5 @@ func (s *Stage) Abort(ctx context.Context) error {
 		s.spill.close()
 		s.spill = nil
 	}
-	return errors.Join(append(errs, objstore.Remove(ctx, s.store, s.keys))...)
+	return errors.Join(errs...)
 }
