@@ -91,7 +91,7 @@ func placeOf(out, root string) string {
 
 // TestADiskThatTurnsReadOnly: the disk of the table turns read-only while a batch is under way.
 func TestADiskThatTurnsReadOnly(t *testing.T) {
-	for _, point := range []string{"commit.before", "commit.put.before"} { // while a file is open for writing, a disk cannot be made read-only
+	for _, point := range []string{"prepare.before", "commit.before", "commit.put.before"} {
 		t.Run(point, func(t *testing.T) {
 			w := onSmallDisk(t, "16m")
 			w.file = write(t, w.dir, "p.yaml", strings.ReplaceAll(read(t, w.file), w.root+"/checkpoint", w.dir+"/checkpoint")) // the lock is open there

@@ -87,7 +87,7 @@ func fromEnvironment() {
 		points.Lock()
 		points.actions[f[0]] = func(hit int) error {
 			if hit == at {
-				syscall.Kill(syscall.Getpid(), signal)
+				send(signal)
 				if signal == syscall.SIGKILL {
 					select {} // the signal is on its way; nothing more may happen
 				}
