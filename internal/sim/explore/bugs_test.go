@@ -17,10 +17,12 @@ func TestTheExplorerFindsSeededBugs(t *testing.T) {
 	}{
 		{bugs.SkipTxn, "both are about to make"},
 		{bugs.TxnCheckedOnce, "a and b are about to commit"},
+		{bugs.DeleteUnknown, "a and b are about to commit"},
 		{bugs.RecordFirst, "batch 1 is pending"},
 		{bugs.Replan, "batch 1 is pending"},
 		{bugs.PurgeReopens, "a was about to fix batch 1 when it fell asleep"},
 		{bugs.NoEpoch, "a is about to commit batch 1, whose entry was torn"},
+		{bugs.TrustTheListing, "both are about to make"},
 		{bugs.NoLookBack, "a was about to commit batch 1 when it fell asleep"},
 	} {
 		t.Run(c.bug.String(), func(t *testing.T) {

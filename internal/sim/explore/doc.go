@@ -10,4 +10,7 @@
 //
 // Go's goroutines cannot be copied, so a state is kept as the schedule that leads to it, and is made anew in a testing/synctest bubble for each of its choices. That
 // the same schedule leads to the same sum is checked each time.
+//
+// What it leaves out: answers of reads that are lost (the simulation loses them), a second lost answer, rejected rows, a repair that sleeps while others work, and what takes more
+// operations than each driver may make; an ending goes on from there in five ways, not in all.
 package explore

@@ -25,17 +25,17 @@ const (
 func Starts() []Start {
 	return []Start{
 		{
-			Name: "both start on nothing", Quick: 10, Full: 18,
+			Name: "both start on nothing", Quick: 10, Full: 22,
 			Set: func(s *interleave.Stage) Pair { return Pair{s.Start("a"), s.Start("b")} },
 		},
 		{
-			Name: "both are about to make the checkpoint", Quick: 6, Full: 14,
+			Name: "both are about to make the checkpoint", Quick: 6, Full: 16,
 			Set: func(s *interleave.Stage) Pair {
 				return Pair{startUntil(s, "a", "checkpoint putifabsent metadata"), startUntil(s, "b", "checkpoint putifabsent metadata")}
 			},
 		},
 		{
-			Name: "batch 1 is pending and not visible, rows have come since, both are about to claim an epoch", Quick: 6, Full: 14,
+			Name: "batch 1 is pending and not visible, rows have come since, both are about to claim an epoch", Quick: 6, Full: 18,
 			Past: func(s *interleave.Stage) {
 				s.Start("z").DiesAfter("checkpoint putifabsent offsets/1")
 				s.World.Topic.Produce(0, 2)
@@ -43,7 +43,7 @@ func Starts() []Start {
 			Set: bothClaim,
 		},
 		{
-			Name: "batch 1 is visible and not recorded, both are about to claim an epoch", Quick: 6, Full: 14,
+			Name: "batch 1 is visible and not recorded, both are about to claim an epoch", Quick: 6, Full: 18,
 			Past: func(s *interleave.Stage) {
 				s.Start("z").Dies("checkpoint putifabsent commits/1")
 				s.World.Topic.Produce(0, 2)
@@ -51,21 +51,21 @@ func Starts() []Start {
 			Set: bothClaim,
 		},
 		{
-			Name: "a is about to fix batch 1, b is about to claim an epoch", Quick: 6, Full: 14,
+			Name: "a is about to fix batch 1, b is about to claim an epoch", Quick: 6, Full: 16,
 			Past: batch0,
 			Set: func(s *interleave.Stage) Pair {
 				return Pair{startUntil(s, "a", "checkpoint putifabsent offsets/1"), startUntil(s, "b", claim)}
 			},
 		},
 		{
-			Name: "a is about to commit batch 1, b begins to look", Quick: 6, Full: 16,
+			Name: "a is about to commit batch 1, b begins to look", Quick: 6, Full: 18,
 			Past: batch0,
 			Set: func(s *interleave.Stage) Pair {
 				return Pair{startUntil(s, "a", "checkpoint putifabsent offsets/1", tablePut), s.Start("b")}
 			},
 		},
 		{
-			Name: "a and b are about to commit batch 1", Quick: 6, Full: 14,
+			Name: "a and b are about to commit batch 1", Quick: 6, Full: 16,
 			Past: batch0,
 			Set: func(s *interleave.Stage) Pair {
 				a := startUntil(s, "a", "checkpoint putifabsent offsets/1", tablePut)
@@ -75,7 +75,7 @@ func Starts() []Start {
 		},
 		{
 			Name:  "a was about to fix batch 1 when it fell asleep, its successor has gone on to batch 3 and purged, b is about to claim an epoch",
-			Quick: 6, Full: 12, Past: batch0, Purges: true,
+			Quick: 6, Full: 18, Past: batch0, Purges: true,
 			Set: func(s *interleave.Stage) Pair {
 				a := startUntil(s, "a", "checkpoint putifabsent offsets/1")
 				s.World.Topic.Produce(0, 4)
@@ -87,7 +87,7 @@ func Starts() []Start {
 		},
 		{
 			Name:  "a was about to commit batch 1 when it fell asleep, its successor has gone on and the log was cleaned up, b is about to claim an epoch",
-			Quick: 6, Full: 12, Past: batch0,
+			Quick: 6, Full: 18, Past: batch0,
 			Set: func(s *interleave.Stage) Pair {
 				a := startUntil(s, "a", "checkpoint putifabsent offsets/1", tablePut)
 				s.World.Topic.Produce(0, 4)
@@ -98,7 +98,7 @@ func Starts() []Start {
 			},
 		},
 		{
-			Name: "a purge was cut off, both are about to claim an epoch", Quick: 6, Full: 12, Purges: true,
+			Name: "a purge was cut off, both are about to claim an epoch", Quick: 6, Full: 18, Purges: true,
 			Past: func(s *interleave.Stage) {
 				s.World.Topic.Produce(0, 4)
 				s.Start("y").Ends()
@@ -113,7 +113,7 @@ func Starts() []Start {
 		},
 		{
 			Name:  "a is about to commit batch 1, whose entry was torn, b is about to claim an epoch for a repair",
-			Quick: 6, Full: 14, Past: batch0, Purges: true, Torn: true, May: []errcode.Code{errcode.CheckpointDamaged},
+			Quick: 6, Full: 18, Past: batch0, Purges: true, Torn: true, May: []errcode.Code{errcode.CheckpointDamaged},
 			Set: func(s *interleave.Stage) Pair {
 				a := startUntil(s, "a", "checkpoint putifabsent offsets/1", tablePut)
 				s.World.Topic.Produce(0, 2)
