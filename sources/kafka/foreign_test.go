@@ -21,7 +21,7 @@ func TestAForeignProducersRecordsAreReadAndAForeignReaderSeesTheSame(t *testing.
 	if err := w.WriteMessages(t.Context(), messages...); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(numbers(0, 300), readAll(k, k.open(k.config("orders")), "", 70)); d != "" {
+	if d := cmp.Diff(Numbers(0, 300), readAll(k, k.open(k.config("orders")), "", 70)); d != "" {
 		t.Error(d)
 	}
 	r := segmentio.NewReader(segmentio.ReaderConfig{Brokers: k.ListenAddrs(), Topic: "orders", Partition: 0, MaxWait: 50 * time.Millisecond})
@@ -59,7 +59,7 @@ func TestProgressIsShownToLagToolsAfterReleaseOnly(t *testing.T) {
 	if o, ok := lag.Lookup("orders", 0); err != nil || !ok || o.At != 60 {
 		t.Errorf("committed %v, %v", lag, err)
 	}
-	if len(k.notices) > 0 {
-		t.Error(k.notices)
+	if len(k.Said()) > 0 {
+		t.Error(k.Said())
 	}
 }

@@ -73,7 +73,7 @@ func TestDamagedBatchesAreRefusedAndNamed(t *testing.T) {
 		if err == nil {
 			sl := &slab{name: partitionName{"orders", 0}, from: 0, to: e.next, answer: &answer, batches: e}
 			_, err = s.parse(sl, nil)
-			if !errcode.Has(err, errcode.KafkaCorruptBatch) || !contains(err, "orders-0-") {
+			if !errcode.Has(err, errcode.KafkaCorruptBatch) || !Contains(err, "orders-0-") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -3,9 +3,6 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +29,7 @@ type kit struct {
 	admin  *kadm.Client
 	alloc  *memory.CheckedAllocator
 	own    objstore.Store
-
-	mu      sync.Mutex
-	notices []string
+	Notices
 }
 
 func newKit(t *testing.T, opts ...kfake.Opt) *kit {
@@ -121,21 +116,8 @@ var rowSchema = func() *arrow.Schema {
 func (k *kit) config(topics ...string) Config {
 	return Config{
 		Brokers: k.addrs, Topics: topics, Format: json.New(json.Options{}), Schema: rowSchema, Alloc: k.alloc, RetryFor: 5 * time.Second,
-		Notice: func(n string) {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.notices = append(k.notices, n)
-		},
+		Notice: k.Notice,
 	}
-}
-
-// noticed reports a notice that holds all the words.
-func (k *kit) noticed(words ...string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.ContainsFunc(k.notices, func(n string) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(n, w) })
-	})
 }
 
 func (k *kit) new(c Config) *Source {
@@ -182,40 +164,5 @@ func (k *kit) read(s *Source, from ident.Offset, p sources.Planned) []int {
 }
 
 func (k *kit) tryRead(ctx context.Context, s *Source, from ident.Offset, p sources.Planned) ([]int, error) {
-	splits, err := s.Splits(ctx, from, p.To, p.Aux, 2)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int
-	covered, want := int64(0), int64(0)
-	for _, split := range splits {
-		for chunk, err := range split.Records(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if chunk.Record != nil {
-				for _, id := range chunk.Record.Column(0).(interface{ Int64Values() []int64 }).Int64Values() {
-					ids = append(ids, int(id))
-				}
-			}
-			chunk.Release()
-		}
-		want = 0
-		for _, u := range split.Reached().Units {
-			covered, want = covered+u.Covered, want+u.Want
-		}
-	}
-	if covered != want {
-		return nil, fmt.Errorf("covered %d of %d offsets", covered, want)
-	}
-	slices.Sort(ids)
-	return ids, nil
-}
-
-func numbers(from, to int) []int {
-	var n []int
-	for ; from < to; from++ {
-		n = append(n, from)
-	}
-	return n
+	return ReadIDs(ctx, s, from, p)
 }

@@ -91,7 +91,7 @@ func (l *lifetime) write() {
 	for range 1 + l.chance.IntN(30) {
 		producer, partition := l.chance.Int64N(5), int32(l.chance.IntN(l.Partitions("orders")))
 		n := 1 + l.chance.IntN(40)
-		ids := numbers(l.next, l.next+n)
+		ids := kafka.Numbers(l.next, l.next+n)
 		l.next += n
 		switch {
 		case producer == 0:

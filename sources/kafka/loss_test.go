@@ -16,8 +16,6 @@ import (
 	"microbatch/sources"
 )
 
-func contains(err error, word string) bool { return err != nil && strings.Contains(err.Error(), word) }
-
 func TestRetentionLossStopsWithTheExactRange(t *testing.T) {
 	k := newKit(t)
 	k.topic("orders", 1)
@@ -28,7 +26,7 @@ func TestRetentionLossStopsWithTheExactRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.Plan(t.Context(), from, sources.Limit{})
-	if !errcode.Has(err, errcode.KafkaDataLost) || !contains(err, "orders-0: ") || !contains(err, "[50, 200)") {
+	if !errcode.Has(err, errcode.KafkaDataLost) || !Contains(err, "orders-0: ") || !Contains(err, "[50, 200)") {
 		t.Error(err)
 	}
 }
@@ -46,13 +44,13 @@ func TestRetentionLossIsSkippedWithANoticeAndCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := k.plan(s, from, 0)
-	if p.Rows != 100 || p.Aux[auxLost] != `{"orders":{"0":[50,200]}}` || !k.noticed("orders-0", "[50, 200)", "150") {
-		t.Fatalf("%+v, notices %q", p, k.notices)
+	if p.Rows != 100 || p.Aux[auxLost] != `{"orders":{"0":[50,200]}}` || !k.Noticed("orders-0", "[50, 200)", "150") {
+		t.Fatalf("%+v, notices %q", p, k.Said())
 	}
-	if d := cmp.Diff(numbers(200, 300), k.read(s, from, p)); d != "" {
+	if d := cmp.Diff(Numbers(200, 300), k.read(s, from, p)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(numbers(200, 300), k.read(k.open(config), from, p)); d != "" {
+	if d := cmp.Diff(Numbers(200, 300), k.read(k.open(config), from, p)); d != "" {
 		t.Errorf("rerun: %s", d)
 	}
 	if err := k.DeleteRecords("orders", 0, 300); err != nil {
@@ -73,12 +71,12 @@ func TestAPlannedRangeThatIsGoneCannotBeReproduced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := k.tryRead(t.Context(), k.open(config), "", p) // after a crash
-	if !errcode.Has(err, errcode.KafkaRangeLost) || !contains(err, "[0, 100)") || !strings.Contains(errcode.Detail(err), "on_data_loss: skip") {
+	if !errcode.Has(err, errcode.KafkaRangeLost) || !Contains(err, "[0, 100)") || !strings.Contains(errcode.Detail(err), "on_data_loss: skip") {
 		t.Error(errcode.Detail(err))
 	}
 	config.OnDataLoss = Skip // the remedy
-	if d := cmp.Diff(numbers(100, 300), k.read(k.open(config), "", p)); d != "" || !k.noticed("[0, 100)") {
-		t.Error(d, k.notices)
+	if d := cmp.Diff(Numbers(100, 300), k.read(k.open(config), "", p)); d != "" || !k.Noticed("[0, 100)") {
+		t.Error(d, k.Said())
 	}
 }
 
@@ -214,7 +212,7 @@ func TestAnEndBeforeThePositionIsAskedForAgainAndThenATruncation(t *testing.T) {
 	}
 	k.rewrite(kmsg.ListOffsets, 1000, lie)
 	_, err := s.Plan(t.Context(), from, sources.Limit{})
-	if !errcode.Has(err, errcode.KafkaTruncated) || !contains(err, "ends at offset 60, but it was read up to 100") {
+	if !errcode.Has(err, errcode.KafkaTruncated) || !Contains(err, "ends at offset 60, but it was read up to 100") {
 		t.Error(err)
 	}
 }
@@ -240,7 +238,7 @@ func TestALogThatWasCutAndHasGrownAgainIsNoticedByItsLeaderEpoch(t *testing.T) {
 		return resp
 	})
 	_, err := s.Plan(t.Context(), p.To, sources.Limit{})
-	if !errcode.Has(err, errcode.KafkaTruncated) || !contains(err, "ends at offset 80, but it was read up to 100") {
+	if !errcode.Has(err, errcode.KafkaTruncated) || !Contains(err, "ends at offset 80, but it was read up to 100") {
 		t.Errorf("plan: %v", err)
 	}
 	_, err = k.tryRead(t.Context(), k.open(k.config("orders")), "", p)
@@ -267,7 +265,7 @@ func TestAHangingTransactionIsNamedAndNothingSpins(t *testing.T) {
 	now := time.Now()
 	s.now = func() time.Time { return now }
 	p := k.plan(s, "", 0)
-	if d := cmp.Diff(numbers(0, 10), k.read(s, "", p)); d != "" {
+	if d := cmp.Diff(Numbers(0, 10), k.read(s, "", p)); d != "" {
 		t.Errorf("planned past the last stable offset: %s", d)
 	}
 	var asked atomic.Int32
@@ -278,16 +276,16 @@ func TestAHangingTransactionIsNamedAndNothingSpins(t *testing.T) {
 			t.Fatalf("plan %s", q.To)
 		}
 	}
-	if !k.noticed("orders-0", "stable offset at 10", "20 records", "producer id") {
-		t.Errorf("notices %q", k.notices)
+	if !k.Noticed("orders-0", "stable offset at 10", "20 records", "producer id") {
+		t.Errorf("notices %q", k.Said())
 	}
-	if len(k.notices) != 1 || asked.Load() > 0 {
-		t.Errorf("%d notices, %d fetches", len(k.notices), asked.Load())
+	if len(k.Said()) != 1 || asked.Load() > 0 {
+		t.Errorf("%d notices, %d fetches", len(k.Said()), asked.Load())
 	}
 	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(numbers(20, 30), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
+	if d := cmp.Diff(Numbers(20, 30), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
 		t.Error(d)
 	}
 }

@@ -19,15 +19,6 @@ import (
 	"microbatch/sources/kafka"
 )
 
-func contains(err error, words ...string) bool {
-	for _, w := range words {
-		if err == nil || !strings.Contains(err.Error(), w) {
-			return false
-		}
-	}
-	return true
-}
-
 // onFetch is a hook that does something before the nth request for records is served.
 func onFetch(n int, do func()) kafkamodel.Intercept {
 	var seen atomic.Int32
@@ -66,7 +57,7 @@ func TestALogThatIsCutWhileItIsReadStopsTheBatch(t *testing.T) {
 				if c.err && !errcode.Has(err, errcode.KafkaTruncated) {
 					k.Errorf("%s: %d rows, %v", c.name, len(ids), err)
 				}
-				if !c.err && !cmp.Equal(numbers(0, 1000), ids) {
+				if !c.err && !cmp.Equal(kafka.Numbers(0, 1000), ids) {
 					k.Errorf("%s: %d rows, %v", c.name, len(ids), err)
 				}
 			})
@@ -96,7 +87,7 @@ func TestWhicheverRequestFailsOrLosesItsAnswerNothingIsLostOrDoubled(t *testing.
 				}
 				config := k.config()
 				config.FetchBytes = 4000
-				want := append(append(numbers(0, 300), numbers(1000, 1300)...), numbers(2000, 2300)...)
+				want := append(append(kafka.Numbers(0, 300), kafka.Numbers(1000, 1300)...), kafka.Numbers(2000, 2300)...)
 				ids := k.readAll(k.open(config), "", 400)
 				slices.Sort(ids)
 				if d := cmp.Diff(want, ids); d != "" {
@@ -139,7 +130,7 @@ func TestLeadersThatMoveAndBrokersThatStopWhileTheyAreReadAreFollowed(t *testing
 					config := k.config()
 					config.FetchBytes = 4000
 					s := k.open(config)
-					if d := cmp.Diff(numbers(0, 2000), k.read(s, "", k.plan(s, "", 0))); d != "" {
+					if d := cmp.Diff(kafka.Numbers(0, 2000), k.read(s, "", k.plan(s, "", 0))); d != "" {
 						k.Error(d)
 					}
 				})
@@ -185,7 +176,7 @@ func TestRetentionThatOvertakesAReader(t *testing.T) {
 				p := k.plan(s, "", 0)
 				ids, err := k.tryRead(s, "", p)
 				if loss == kafka.Fail {
-					if !errcode.Has(err, errcode.KafkaRangeLost) || !contains(err, "orders-0", ", 950)") {
+					if !errcode.Has(err, errcode.KafkaRangeLost) || !kafka.Contains(err, "orders-0", ", 950)") {
 						k.Error(err)
 					}
 					return
@@ -193,8 +184,8 @@ func TestRetentionThatOvertakesAReader(t *testing.T) {
 				if err != nil || !slices.Contains(ids, 0) || slices.Contains(ids, 940) || !slices.Contains(ids, 950) || !slices.Contains(ids, 999) {
 					k.Errorf("%d rows, %v", len(ids), err)
 				}
-				if !k.noticed("orders-0", ", 950)") {
-					k.Errorf("notices %q", k.notices)
+				if !k.Noticed("orders-0", ", 950)") {
+					k.Errorf("notices %q", k.Said())
 				}
 			})
 		})
@@ -254,7 +245,7 @@ func TestALeaderThatMovesWhileItIsAskedForTheEndOfAnEpochIsFollowedAtOnce(t *tes
 		k.produce(0, 100, 200)
 		began := time.Now()
 		q := k.plan(s, p.To, 0)
-		if d := cmp.Diff(numbers(100, 200), k.read(s, p.To, q)); d != "" || moves != 2 {
+		if d := cmp.Diff(kafka.Numbers(100, 200), k.read(s, p.To, q)); d != "" || moves != 2 {
 			k.Errorf("%d moves: %s", moves, d)
 		}
 		if took := time.Since(began); took > 2*time.Second {
@@ -294,12 +285,12 @@ func TestAPartitionThatComesBetweenPlanAndReadIsReadOnceFromItsFirstOffset(t *te
 		p := k.plan(s, "", 0)
 		k.AddPartitions("orders", 1)
 		k.produce(1, 100, 300)
-		if d := cmp.Diff(numbers(0, 100), k.read(s, "", p)); d != "" {
+		if d := cmp.Diff(kafka.Numbers(0, 100), k.read(s, "", p)); d != "" {
 			k.Errorf("the planned range: %s", d)
 		}
 		q := k.plan(s, p.To, 0)
 		for what, s := range map[string]*kafka.Source{"here": s, "after a restart": k.open(k.config())} {
-			if d := cmp.Diff(numbers(100, 300), k.read(s, p.To, q)); d != "" {
+			if d := cmp.Diff(kafka.Numbers(100, 300), k.read(s, p.To, q)); d != "" {
 				k.Errorf("the next range, %s: %s", what, d)
 			}
 		}
@@ -408,7 +399,7 @@ func TestCompactionWhileItIsReadLeavesNoRowOut(t *testing.T) {
 		config.FetchBytes = 4000
 		s := k.open(config)
 		ids := slices.Compact(k.read(s, "", k.plan(s, "", 0)))
-		if d := cmp.Diff(numbers(0, 1000), ids); d != "" {
+		if d := cmp.Diff(kafka.Numbers(0, 1000), ids); d != "" {
 			k.Error(d)
 		}
 	})
@@ -475,7 +466,7 @@ func TestAHangingTransactionHoldsTheReaderAndIsNamed(t *testing.T) {
 		k.produce(0, 20, 30)
 		s := k.open(k.config())
 		p := k.plan(s, "", 0)
-		if d := cmp.Diff(numbers(0, 10), k.read(s, "", p)); d != "" {
+		if d := cmp.Diff(kafka.Numbers(0, 10), k.read(s, "", p)); d != "" {
 			k.Error(d)
 		}
 		before := fetches.Load()
@@ -485,11 +476,11 @@ func TestAHangingTransactionHoldsTheReaderAndIsNamed(t *testing.T) {
 				k.Fatalf("plan %s", q.To)
 			}
 		}
-		if fetches.Load() != before || len(k.notices) != 1 || !k.noticed("orders-0", "stable offset at 10", "20 records", "producer id 77") {
-			k.Errorf("%d fetches, notices %q", fetches.Load()-before, k.notices)
+		if fetches.Load() != before || len(k.Said()) != 1 || !k.Noticed("orders-0", "stable offset at 10", "20 records", "producer id 77") {
+			k.Errorf("%d fetches, notices %q", fetches.Load()-before, k.Said())
 		}
 		hanging.Commit()
-		if d := cmp.Diff(numbers(10, 30), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
+		if d := cmp.Diff(kafka.Numbers(10, 30), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
 			k.Error(d)
 		}
 	})

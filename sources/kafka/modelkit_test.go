@@ -1,11 +1,7 @@
 package kafka_test
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,9 +25,7 @@ type kit struct {
 	hook  kafkamodel.Intercept
 	alloc *memory.CheckedAllocator
 	own   objstore.Store
-
-	mu      sync.Mutex
-	notices []string
+	kafka.Notices
 }
 
 // bubble runs a test on a cluster whose requests take 1 to 2 ms of the bubble's time.
@@ -73,21 +67,8 @@ func (k *kit) config() kafka.Config {
 	}
 	return kafka.Config{
 		Client: k.Client("a", k.hook), Topics: []string{"orders"}, Format: json.New(json.Options{}), Schema: values, Alloc: k.alloc, RetryFor: 30 * time.Second,
-		Notice: func(n string) {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.notices = append(k.notices, n)
-		},
+		Notice: k.Notice,
 	}
-}
-
-// noticed reports a notice that holds all the words.
-func (k *kit) noticed(words ...string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.ContainsFunc(k.notices, func(n string) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(n, w) })
-	})
 }
 
 // open is a source that is open and pinned.
@@ -127,38 +108,7 @@ func (k *kit) read(s *kafka.Source, from ident.Offset, p sources.Planned) []int 
 }
 
 func (k *kit) tryRead(s *kafka.Source, from ident.Offset, p sources.Planned) ([]int, error) {
-	return readSplits(k.Context(), s, from, p)
-}
-
-func readSplits(ctx context.Context, s *kafka.Source, from ident.Offset, p sources.Planned) ([]int, error) {
-	splits, err := s.Splits(ctx, from, p.To, p.Aux, 2)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int
-	covered, want := int64(0), int64(0)
-	for _, split := range splits {
-		for chunk, err := range split.Records(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if chunk.Record != nil {
-				for _, id := range chunk.Record.Column(0).(interface{ Int64Values() []int64 }).Int64Values() {
-					ids = append(ids, int(id))
-				}
-			}
-			chunk.Release()
-		}
-		want = 0
-		for _, u := range split.Reached().Units {
-			covered, want = covered+u.Covered, want+u.Want
-		}
-	}
-	if covered != want {
-		return nil, fmt.Errorf("covered %d of %d offsets", covered, want)
-	}
-	slices.Sort(ids)
-	return ids, nil
+	return kafka.ReadIDs(k.Context(), s, from, p)
 }
 
 // readAll reads to the end, in ranges of at most so many rows.
@@ -172,12 +122,4 @@ func (k *kit) readAll(s *kafka.Source, from ident.Offset, most int64) (ids []int
 		ids = append(ids, k.read(s, from, p)...)
 		from = p.To
 	}
-}
-
-func numbers(from, to int) []int {
-	var n []int
-	for ; from < to; from++ {
-		n = append(n, from)
-	}
-	return n
 }

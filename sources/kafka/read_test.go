@@ -24,7 +24,7 @@ func (k *kit) holes(topic, pattern string) (want []int) {
 		from, end := i*1000, kgo.TryAbort
 		if c == 'c' {
 			end = kgo.TryCommit
-			want = append(want, numbers(from, from+100)...)
+			want = append(want, Numbers(from, from+100)...)
 		}
 		k.transaction("t", topic, 0, from, from+100, end)
 	}
@@ -58,7 +58,7 @@ func TestReadUncommittedSeesAbortedRecords(t *testing.T) {
 	k.holes("orders", "a")
 	config := k.config("orders")
 	config.Isolation = ReadUncommitted
-	if d := cmp.Diff(numbers(0, 100), readAll(k, k.open(config), "", 0)); d != "" {
+	if d := cmp.Diff(Numbers(0, 100), readAll(k, k.open(config), "", 0)); d != "" {
 		t.Error(d)
 	}
 }
@@ -89,7 +89,7 @@ func TestALeaderThatMovesAndBrokersThatFailForAMomentAreFollowed(t *testing.T) {
 	for p := range int32(3) {
 		k.produce("orders", p, int(p)*1000, int(p)*1000+500)
 	}
-	want := append(append(numbers(0, 500), numbers(1000, 1500)...), numbers(2000, 2500)...)
+	want := append(append(Numbers(0, 500), Numbers(1000, 1500)...), Numbers(2000, 2500)...)
 	config := k.config("orders")
 	config.FetchBytes = 2000 // many fetches
 	for what, disturb := range map[string]func(){
@@ -128,10 +128,10 @@ func TestABrokerThatStaysAwayEndsTheBatchAfterTheBudget(t *testing.T) {
 	p := k.plan(s, "", 0)
 	k.Cluster.Close()
 	_, err := k.tryRead(t.Context(), s, "", p)
-	if errcode.ClassOf(err) != errcode.Retry || !contains(err, config.Brokers[0]) {
+	if errcode.ClassOf(err) != errcode.Retry || !Contains(err, config.Brokers[0]) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := s.Plan(t.Context(), p.To, sources.Limit{}); !errcode.Has(err, errcode.KafkaUnreachable) || !contains(err, config.Brokers[0]) {
+	if _, err := s.Plan(t.Context(), p.To, sources.Limit{}); !errcode.Has(err, errcode.KafkaUnreachable) || !Contains(err, config.Brokers[0]) {
 		t.Errorf("plan: %v", err)
 	}
 	dead := k.new(config)
@@ -147,7 +147,7 @@ func TestABrokerThatAnswersWithAnErrorIsAskedAgainUntilTheBudgetIsSpent(t *testi
 	config.RetryFor = 300 * time.Millisecond
 	s := k.open(config)
 	k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownServerError, Count: -1})
-	if _, err := s.Plan(t.Context(), "", sources.Limit{}); !errcode.Has(err, errcode.KafkaBrokerError) || !contains(err, "orders-0") {
+	if _, err := s.Plan(t.Context(), "", sources.Limit{}); !errcode.Has(err, errcode.KafkaBrokerError) || !Contains(err, "orders-0") {
 		t.Error(err)
 	}
 }
@@ -176,7 +176,7 @@ func TestARecordLargerThanAFetchAndThanTheBufferComesWhole(t *testing.T) {
 	k.produce("orders", 1, 2, 50)
 	config := k.config("orders")
 	config.FetchBytes, config.BufferBytes = 1000, 10_000
-	want := append([]int{1, 1, 1}, numbers(2, 50)...)
+	want := append([]int{1, 1, 1}, Numbers(2, 50)...)
 	for _, rows := range []int64{0, 5} {
 		got := readAll(k, k.open(config), "", rows)
 		if len(got) != len(want) {
@@ -199,7 +199,7 @@ func TestADecompressionBombIsRefusedAndNoOffsetAdvances(t *testing.T) {
 		config.MaxDecompressed = 1 << 20
 		s := k.open(config)
 		_, err := k.tryRead(t.Context(), s, "", k.plan(s, "", 0))
-		if !errcode.Has(err, errcode.KafkaBatchTooLarge) || !contains(err, "orders-0-1") {
+		if !errcode.Has(err, errcode.KafkaBatchTooLarge) || !Contains(err, "orders-0-1") {
 			t.Errorf("%v: %v", codec, err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestEveryCompressionIsRead(t *testing.T) {
 		k := newKit(t)
 		k.topic("orders", 1)
 		k.produceWith(k.newClient(kgo.ProducerBatchCompression(codec)), "orders", 0, 0, 1000)
-		if d := cmp.Diff(numbers(0, 1000), readAll(k, k.open(k.config("orders")), "", 333)); d != "" {
+		if d := cmp.Diff(Numbers(0, 1000), readAll(k, k.open(k.config("orders")), "", 333)); d != "" {
 			t.Errorf("%v: %s", codec, d)
 		}
 	}
@@ -226,11 +226,11 @@ func TestALastStableOffsetThatGoesBackIsWaitedForAndThenAnError(t *testing.T) {
 	p := k.plan(s, "", 0)
 	p.To = `{"orders":{"0":15}}` // as if planned by a leader that knew more
 	_, err := k.tryRead(t.Context(), s, "", p)
-	if !errcode.Has(err, errcode.KafkaNoProgress) || !contains(err, "up to offset 15, but the broker serves up to 10") {
+	if !errcode.Has(err, errcode.KafkaNoProgress) || !Contains(err, "up to offset 15, but the broker serves up to 10") {
 		t.Errorf("%v", err)
 	}
 	k.produce("orders", 0, 10, 20)
-	if d := cmp.Diff(numbers(0, 15), k.read(k.open(config), "", p)); d != "" {
+	if d := cmp.Diff(Numbers(0, 15), k.read(k.open(config), "", p)); d != "" {
 		t.Error(d)
 	}
 }
@@ -246,7 +246,7 @@ func TestFetchesRunAheadWithinBoundsAndNothingIsFetchedTwice(t *testing.T) {
 		return nil, nil, false
 	})
 	s := k.open(k.config("orders"))
-	if d := cmp.Diff(numbers(0, 2000), readAll(k, s, "", 100)); d != "" {
+	if d := cmp.Diff(Numbers(0, 2000), readAll(k, s, "", 100)); d != "" {
 		t.Error(d)
 	}
 	if n := fetched.Load(); n > 5 {
@@ -299,7 +299,7 @@ func TestFreezeEndsWhatIsReadAndIgnoresLaterPartitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.produceWith(k.newClient(), "orders", 1, 20, 30)
-	if d := cmp.Diff(numbers(0, 10), readAll(k, s, "", 3)); d != "" {
+	if d := cmp.Diff(Numbers(0, 10), readAll(k, s, "", 3)); d != "" {
 		t.Error(d)
 	}
 }

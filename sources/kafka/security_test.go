@@ -62,7 +62,7 @@ func TestLoginsAreAcceptedAndRefused(t *testing.T) {
 		if !errcode.Has(err, errcode.KafkaAuthFailed) || errcode.ClassOf(err) != errcode.Config {
 			t.Errorf("%s: %v", mechanism, err)
 		}
-		if contains(err, canary) || bytes.Contains(fmt.Appendf(nil, "%v %+v %#v", config, config, s.Describe()), []byte(canary)) {
+		if Contains(err, canary) || bytes.Contains(fmt.Appendf(nil, "%v %+v %#v", config, config, s.Describe()), []byte(canary)) {
 			t.Errorf("%s: the password is printed", mechanism)
 		}
 		if took := time.Since(began); took > 3*time.Second {
@@ -82,7 +82,7 @@ func TestATopicThatMayNotBeReadIsAConfigurationError(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.To = `{"orders":{"0":5}}`
-	if _, err := k.tryRead(t.Context(), s, "", p); !errcode.Has(err, errcode.KafkaNotAuthorized) || !contains(err, "orders-0") {
+	if _, err := k.tryRead(t.Context(), s, "", p); !errcode.Has(err, errcode.KafkaNotAuthorized) || !Contains(err, "orders-0") {
 		t.Error(err)
 	}
 	config.Topics = []string{"payments"}
@@ -109,7 +109,7 @@ func TestBrokersAreRecognisedByTheirCertificate(t *testing.T) {
 	}
 	config.TLS = &TLS{CA: filepath.Join(dir, "missing")}
 	config.RetryFor = 200 * time.Millisecond
-	if err := k.new(config).Open(t.Context(), k.own); !contains(err, "tls.ca") {
+	if err := k.new(config).Open(t.Context(), k.own); !Contains(err, "tls.ca") {
 		t.Errorf("missing file: %v", err)
 	}
 }

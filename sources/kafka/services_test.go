@@ -157,7 +157,7 @@ func realRetention(t *testing.T, k *kit) {
 		return first > 60
 	})
 	_, err := s.Plan(t.Context(), from, sources.Limit{})
-	if !errcode.Has(err, errcode.KafkaDataLost) || !contains(err, "retained-0: ") || !contains(err, "[50, ") {
+	if !errcode.Has(err, errcode.KafkaDataLost) || !Contains(err, "retained-0: ") || !Contains(err, "[50, ") {
 		t.Error(err)
 	}
 	if _, err := k.tryRead(t.Context(), k.open(config), from, pending); !errcode.Has(err, errcode.KafkaRangeLost) {
@@ -166,8 +166,8 @@ func realRetention(t *testing.T, k *kit) {
 	config.OnDataLoss = Skip
 	skips := k.open(config)
 	p := k.plan(skips, from, 0)
-	if !k.noticed("retained-0", "[50, ") {
-		t.Error(k.notices)
+	if !k.Noticed("retained-0", "[50, ") {
+		t.Error(k.Said())
 	}
 	if _, err := k.tryRead(t.Context(), skips, from, p); err != nil {
 		t.Error(err)
@@ -206,7 +206,7 @@ func realForeigners(t *testing.T, k *kit) {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff(numbers(0, 200), readAll(k, k.open(k.config("foreign")), "", 70)); d != "" {
+	if d := cmp.Diff(Numbers(0, 200), readAll(k, k.open(k.config("foreign")), "", 70)); d != "" {
 		t.Error(d)
 	}
 	r := segmentio.NewReader(segmentio.ReaderConfig{Brokers: k.addrs, Topic: "foreign", Partition: 0, MaxWait: 50 * time.Millisecond})
@@ -231,8 +231,8 @@ func realGroup(t *testing.T, k *kit) {
 		t.Fatal(err)
 	}
 	lag, err := k.admin.FetchOffsets(t.Context(), "lag")
-	if o, ok := lag.Lookup("lagging", 0); err != nil || !ok || o.At != 60 || len(k.notices) > 0 {
-		t.Errorf("committed %v, %v, notices %q", lag, err, k.notices)
+	if o, ok := lag.Lookup("lagging", 0); err != nil || !ok || o.At != 60 || len(k.Said()) > 0 {
+		t.Errorf("committed %v, %v, notices %q", lag, err, k.Said())
 	}
 }
 
@@ -243,12 +243,12 @@ func realSecure(t *testing.T, k *kit, broker *services.KafkaBroker) {
 	config.Brokers = []string{broker.SecureAddr}
 	config.TLS = &TLS{CA: broker.CA}
 	config.SASL = &SASL{Mechanism: "SCRAM-SHA-512", User: broker.User, Password: secret.Of(broker.Password)}
-	if d := cmp.Diff(numbers(0, 100), readAll(k, k.open(config), "", 0)); d != "" {
+	if d := cmp.Diff(Numbers(0, 100), readAll(k, k.open(config), "", 0)); d != "" {
 		t.Error(d)
 	}
 	wrong := config
 	wrong.SASL = &SASL{Mechanism: "SCRAM-SHA-512", User: broker.User, Password: secret.Of("wrong-canary")}
-	if err := k.new(wrong).Open(t.Context(), k.own); !errcode.Has(err, errcode.KafkaAuthFailed) || contains(err, "canary") {
+	if err := k.new(wrong).Open(t.Context(), k.own); !errcode.Has(err, errcode.KafkaAuthFailed) || Contains(err, "canary") {
 		t.Errorf("wrong password: %v", err)
 	}
 	wrong = config
@@ -292,15 +292,15 @@ func realHanging(t *testing.T, k *kit) {
 	now := time.Now()
 	s.now = func() time.Time { return now }
 	p := k.plan(s, "", 0)
-	if d := cmp.Diff(numbers(0, 10), k.read(s, "", p)); d != "" {
+	if d := cmp.Diff(Numbers(0, 10), k.read(s, "", p)); d != "" {
 		t.Error(d)
 	}
 	for range 8 {
 		now = now.Add(stallCheck)
 		k.plan(s, p.To, 0)
 	}
-	if !k.noticed("hangs-0", "stable offset at 10", "producer id") {
-		t.Errorf("notices %q", k.notices)
+	if !k.Noticed("hangs-0", "stable offset at 10", "producer id") {
+		t.Errorf("notices %q", k.Said())
 	}
 	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 		t.Fatal(err)

@@ -97,8 +97,8 @@ func (s *Source) Describe() ident.Description {
 	return d
 }
 
-// Open connects and finds the topics, the initial position and the schema. Topics that do not exist, refused logins and impossible starts are errors
-// at once; brokers that do not answer are waited for.
+// Open connects and finds the topics, the initial position and the schema. Refused logins and impossible starts are errors at once, topics
+// that do not exist after some seconds; brokers that do not answer are waited for.
 func (s *Source) Open(ctx context.Context, own objstore.Store) (err error) {
 	if err = s.connect(); err != nil {
 		return err
@@ -116,11 +116,8 @@ func (s *Source) Open(ctx context.Context, own objstore.Store) (err error) {
 }
 
 func (s *Source) open(ctx context.Context) error {
-	c, err := s.lookAround(ctx)
+	c, err := s.findTopics(ctx)
 	if err != nil {
-		return err
-	}
-	if err := s.present(c); err != nil {
 		return err
 	}
 	if err := s.recognise(c); err != nil {
@@ -133,6 +130,22 @@ func (s *Source) open(ctx context.Context) error {
 		return err
 	}
 	return s.decideOutput()
+}
+
+// findTopics looks around until all topics are there, or gives up with the error that one does not exist: metadata may lack it for a moment.
+func (s *Source) findTopics(ctx context.Context) (cluster, error) {
+	for try := 1; ; try++ {
+		c, err := s.lookAround(ctx)
+		if err == nil {
+			err = s.present(c)
+		}
+		if !errcode.Has(err, errcode.KafkaTopicMissing) || try == doubtfulTries {
+			return c, err
+		}
+		if err := sleep(ctx, s.pause); err != nil {
+			return c, err
+		}
+	}
 }
 
 // present reports topics that do not exist.

@@ -108,7 +108,7 @@ func TestNewPartitionsAndTopicsBeginAtTheirFirstOffset(t *testing.T) {
 	if p.To != `{"orders-a":{"0":10,"1":10},"orders-b":{"0":10}}` || p.Aux[auxStarts] != `{"orders-a":{"1":0},"orders-b":{"0":0}}` {
 		t.Fatalf("plan %v", p)
 	}
-	want := append(numbers(100, 110), numbers(200, 210)...)
+	want := append(Numbers(100, 110), Numbers(200, 210)...)
 	if d := cmp.Diff(want, k.read(s, "", p)); d != "" {
 		t.Error(d)
 	}
@@ -169,7 +169,7 @@ func TestConfigurationFaultsAreAllNamedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, word := range []string{"brokers", "exactly one of topics and pattern", "named twice", "missing closing", "dirty", "cry", "size", "cert and key", "GSSAPI", "user and password", "start: only one"} {
-		if !contains(err, word) {
+		if !Contains(err, word) {
 			t.Errorf("nothing said of %s in: %v", word, err)
 		}
 	}

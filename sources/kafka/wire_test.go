@@ -153,11 +153,11 @@ func TestAnswersThatAreEatenCutOrNeverComeAreAskedForAgain(t *testing.T) {
 					s := k.open(config)
 					w.arm(key, f, times)
 					p := k.plan(s, "", 0)
-					if d := cmp.Diff(numbers(0, 600), k.read(s, "", p)); d != "" {
+					if d := cmp.Diff(Numbers(0, 600), k.read(s, "", p)); d != "" {
 						t.Errorf("read: %s", d)
 					}
 					k.produce("orders", 0, 600, 700)
-					if d := cmp.Diff(numbers(600, 700), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
+					if d := cmp.Diff(Numbers(600, 700), k.read(s, p.To, k.plan(s, p.To, 0))); d != "" {
 						t.Errorf("the next range: %s", d)
 					}
 					if n := w.left(); n > 0 {
