@@ -43,74 +43,73 @@ func (cl *Client) eachBroker(ctx context.Context, part func(broker int32) kmsg.R
 	return nil
 }
 
-// led are the partitions of a topic that a broker leads.
-func led[P any](cl *Client, broker int32, topic string, partitions []P, number func(P) int32) []P {
-	var some []P
-	for _, p := range partitions {
-		if cl.leaderOf(topic, number(p)) == broker {
-			some = append(some, p)
+// share sends each broker its part of a request about the partitions of some topics: those that it leads. in says what a topic's entry is about, ask makes a request of some.
+func share[T, P any](
+	ctx context.Context, cl *Client, topics []T, in func(*T) (name string, partitions *[]P), number func(P) int32, ask func([]T) kmsg.Request, join func(kmsg.Response),
+) error {
+	return cl.eachBroker(ctx, func(broker int32) kmsg.Request {
+		var some []T
+		for _, t := range topics {
+			name, partitions := in(&t)
+			var led []P
+			for _, p := range *partitions {
+				if cl.leaderOf(name, number(p)) == broker {
+					led = append(led, p)
+				}
+			}
+			if *partitions = led; len(led) > 0 {
+				some = append(some, t)
+			}
 		}
-	}
-	return some
+		if len(some) == 0 {
+			return nil
+		}
+		return ask(some)
+	}, join)
 }
 
 func (cl *Client) shareListOffsets(ctx context.Context, req *kmsg.ListOffsetsRequest) (kmsg.Response, error) {
 	all := kmsg.NewPtrListOffsetsResponse()
-	err := cl.eachBroker(ctx, func(broker int32) kmsg.Request {
-		part := *req
-		part.Topics = nil
-		for _, t := range req.Topics {
-			t.Partitions = led(cl, broker, t.Topic, t.Partitions, func(p kmsg.ListOffsetsRequestTopicPartition) int32 { return p.Partition })
-			if len(t.Partitions) > 0 {
-				part.Topics = append(part.Topics, t)
-			}
-		}
-		if len(part.Topics) == 0 {
-			return nil
-		}
-		return &part
-	}, func(resp kmsg.Response) { all.Topics = append(all.Topics, resp.(*kmsg.ListOffsetsResponse).Topics...) })
+	err := share(ctx, cl, req.Topics,
+		func(t *kmsg.ListOffsetsRequestTopic) (string, *[]kmsg.ListOffsetsRequestTopicPartition) {
+			return t.Topic, &t.Partitions
+		},
+		func(p kmsg.ListOffsetsRequestTopicPartition) int32 { return p.Partition },
+		func(some []kmsg.ListOffsetsRequestTopic) kmsg.Request { part := *req; part.Topics = some; return &part },
+		func(resp kmsg.Response) { all.Topics = append(all.Topics, resp.(*kmsg.ListOffsetsResponse).Topics...) })
 	return all, err
 }
 
 func (cl *Client) shareEpochs(ctx context.Context, req *kmsg.OffsetForLeaderEpochRequest) (kmsg.Response, error) {
 	all := kmsg.NewPtrOffsetForLeaderEpochResponse()
-	err := cl.eachBroker(ctx, func(broker int32) kmsg.Request {
-		part := *req
-		part.Topics = nil
-		for _, t := range req.Topics {
-			t.Partitions = led(cl, broker, t.Topic, t.Partitions, func(p kmsg.OffsetForLeaderEpochRequestTopicPartition) int32 { return p.Partition })
-			if len(t.Partitions) > 0 {
-				part.Topics = append(part.Topics, t)
-			}
-		}
-		if len(part.Topics) == 0 {
-			return nil
-		}
-		return &part
-	}, func(resp kmsg.Response) {
-		all.Topics = append(all.Topics, resp.(*kmsg.OffsetForLeaderEpochResponse).Topics...)
-	})
+	err := share(ctx, cl, req.Topics,
+		func(t *kmsg.OffsetForLeaderEpochRequestTopic) (string, *[]kmsg.OffsetForLeaderEpochRequestTopicPartition) {
+			return t.Topic, &t.Partitions
+		},
+		func(p kmsg.OffsetForLeaderEpochRequestTopicPartition) int32 { return p.Partition },
+		func(some []kmsg.OffsetForLeaderEpochRequestTopic) kmsg.Request {
+			part := *req
+			part.Topics = some
+			return &part
+		},
+		func(resp kmsg.Response) {
+			all.Topics = append(all.Topics, resp.(*kmsg.OffsetForLeaderEpochResponse).Topics...)
+		})
 	return all, err
 }
 
 func (cl *Client) shareProducers(ctx context.Context, req *kmsg.DescribeProducersRequest) (kmsg.Response, error) {
 	all := kmsg.NewPtrDescribeProducersResponse()
-	err := cl.eachBroker(ctx, func(broker int32) kmsg.Request {
-		part := *req
-		part.Topics = nil
-		for _, t := range req.Topics {
-			t.Partitions = led(cl, broker, t.Topic, t.Partitions, func(p int32) int32 { return p })
-			if len(t.Partitions) > 0 {
-				part.Topics = append(part.Topics, t)
-			}
-		}
-		if len(part.Topics) == 0 {
-			return nil
-		}
-		return &part
-	}, func(resp kmsg.Response) {
-		all.Topics = append(all.Topics, resp.(*kmsg.DescribeProducersResponse).Topics...)
-	})
+	err := share(ctx, cl, req.Topics,
+		func(t *kmsg.DescribeProducersRequestTopic) (string, *[]int32) { return t.Topic, &t.Partitions },
+		func(p int32) int32 { return p },
+		func(some []kmsg.DescribeProducersRequestTopic) kmsg.Request {
+			part := *req
+			part.Topics = some
+			return &part
+		},
+		func(resp kmsg.Response) {
+			all.Topics = append(all.Topics, resp.(*kmsg.DescribeProducersResponse).Topics...)
+		})
 	return all, err
 }
