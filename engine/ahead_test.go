@@ -307,3 +307,45 @@ func TestAFailureWhileTheNextRangeIsReadAheadLeavesOnlyTheBatch(t *testing.T) {
 	}
 	w.checkRows(t, 0)
 }
+
+// held is a source that has nothing in a batch and plans on when the batch is prepared for the second time.
+type held struct {
+	*numbers
+	again <-chan struct{}
+}
+
+func (s held) Plan(ctx context.Context, from ident.Offset, limit sources.Limit) (sources.Planned, error) {
+	if s.planned > 0 { // the first is the batch's own
+		select {
+		case <-s.again:
+		case <-ctx.Done():
+			return sources.Planned{}, ctx.Err()
+		}
+	}
+	return s.numbers.Plan(ctx, from, limit)
+}
+
+// TestABatchIsPreparedAgainWhileASourceWithNothingInItPlansAhead: for that source the range ahead begins where its part of the batch does. It must not be asked for
+// what is not there yet.
+func TestABatchIsPreparedAgainWhileASourceWithNothingInItPlansAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(10)
+		q, src, sink := w.query()
+		q.Trigger = Trigger{}
+		again := make(chan struct{})
+		prepared := 0
+		h := hooked{ledger: sink, staged: func() {
+			if prepared++; prepared == 2 {
+				close(again)
+			}
+		}}
+		sink.results, sink.skip = []sinks.Result{{Outcome: sinks.Conflict, Why: errors.New("schema")}}, []bool{true}
+		q.Sources, q.Sink = []sources.Source{held{&numbers{}, again}, src}, h
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := q.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.checkRows(t, 10)
+	})
+}

@@ -221,9 +221,26 @@ func (x *execution) batchOf(schema *arrow.Schema, streams []stream) *batch.Batch
 		ID: x.work.ID, Attempt: x.work.Attempt, Digest: x.digest, Timestamp: x.work.Timestamp, Entry: x.work.Entry, Ranges: x.work.Ranges, Schema: schema,
 	}
 	for _, s := range streams {
-		b.Parts = append(b.Parts, batch.PartFunc(func(ctx context.Context) batch.Stream { return recovered(s(ctx)) }))
+		b.Parts = append(b.Parts, batch.PartFunc(func(ctx context.Context) batch.Stream { return passing(recovered(s(ctx))) }))
 	}
 	return b
+}
+
+// passing lets each chunk that has gone through all operators pass a crash point.
+func passing(s batch.Stream) batch.Stream {
+	if !failpoint.Enabled {
+		return s
+	}
+	return func(yield func(batch.Chunk, error) bool) {
+		for c, err := range s {
+			if err == nil {
+				failpoint.Hit("transform.chunk")
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 // recovered turns a panic of the part's own code into an error of the batch, so that other queries of the process live on.
@@ -233,7 +250,6 @@ func recovered(s batch.Stream) batch.Stream {
 		defer stop()
 		for {
 			c, err, ok := next()
-			failpoint.Hit("transform.chunk")
 			if !ok || !yield(c, err) || err != nil {
 				return
 			}

@@ -39,15 +39,17 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	if d.ahead() {
 		d.local.prefetch.start(ctx, d.local, cur.entry.Offsets.Ends)
 	}
-	if !bugs.Is(bugs.RejectedLate) {
-		if err := d.commitRejected(ctx); err != nil {
-			return Commit, err
-		}
-	}
 	if bugs.Seeded {
 		if err := d.tooEarly(ctx); err != nil {
 			return Commit, err
 		}
+	}
+	if cur.staged.Rejected != nil {
+		if _, err := d.commitTo(ctx, d.q.Rejected, cur.staged.Rejected); err != nil {
+			return Commit, fmt.Errorf("rejected rows: %w", err)
+		}
+		cur.staged.Rejected, cur.rejected = nil, true
+		failpoint.Hit("commit.rejected")
 	}
 	result, err := d.commitTo(ctx, d.q.Sink, cur.staged.Sink)
 	if err != nil {
@@ -55,24 +57,7 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	}
 	out := cur.staged.Sink.Staged()
 	cur.result, cur.files, cur.bytes, cur.staged.Sink = result, out.Files, out.Bytes, nil
-	if bugs.Is(bugs.RejectedLate) {
-		return Record, d.commitRejected(ctx)
-	}
 	return Record, nil
-}
-
-// commitRejected commits the rejected rows, if there are any and they are not committed yet.
-func (d *driver) commitRejected(ctx context.Context) error {
-	cur := d.current
-	if cur.staged.Rejected == nil {
-		return nil
-	}
-	if _, err := d.commitTo(ctx, d.q.Rejected, cur.staged.Rejected); err != nil {
-		return fmt.Errorf("rejected rows: %w", err)
-	}
-	cur.staged.Rejected, cur.rejected = nil, true
-	failpoint.Hit("commit.rejected")
-	return nil
 }
 
 // commitTo commits one staged output and turns what is no success into an error (the table of outcomes is in failure.go).

@@ -17,9 +17,12 @@ func (d *driver) replan() {
 	}
 }
 
-// tooEarly does before the sink's commit what belongs behind it.
+// tooEarly does before any commit what belongs behind it.
 func (d *driver) tooEarly(ctx context.Context) error {
 	switch {
+	case bugs.Is(bugs.RejectedLate): // the sink's own commit then finds the batch visible
+		_, err := d.commitTo(ctx, d.q.Sink, d.current.staged.Sink)
+		return err
 	case bugs.Is(bugs.RecordFirst):
 		return d.putCommits(ctx)
 	case bugs.Is(bugs.ProgressFirst):
