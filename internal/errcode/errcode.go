@@ -128,8 +128,11 @@ func ClassOf(err error) Class {
 	return Stop
 }
 
-// Detail renders an error for a person: the line, then what is safe and what to do next.
+// Detail renders an error for a person: the line, then what is safe and what to do next. No error is "".
 func Detail(err error) string {
+	if err == nil {
+		return ""
+	}
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		return err.Error()
