@@ -12,6 +12,7 @@ import (
 	"microbatch/engine"
 	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/world"
+	"microbatch/sinks"
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
 	"microbatch/sources"
@@ -101,13 +102,9 @@ func (s *simulation) query(a *actor, once bool) engine.Query {
 	return q
 }
 
-func (s *simulation) sink(a *actor, place string, c lakehouse.Config) *lakehouse.Sink {
-	c.Store, c.Format, c.Parallel, c.Now, c.Alloc = a.Store(place, s.world.Mount(place)), s.tableFormat(), 1, a.now, a.alloc
-	sink, err := lakehouse.New(c)
-	if err != nil {
-		panic(err) // a mistake of the simulation
-	}
-	return sink
+func (s *simulation) sink(a *actor, place string, c lakehouse.Config) sinks.Sink {
+	c.Now, c.Alloc = a.now, a.alloc
+	return s.world.Sink(a.Process, place, c)
 }
 
 func (o options) tableFormat() string {

@@ -14,7 +14,7 @@ func (s *simulation) heal() error {
 	for _, a := range s.actors {
 		a.resume, a.failing = 0, 0
 	}
-	s.disk(nil)
+	s.world.Fault(nil)
 	if err := s.until(s.random.IntN(60), func() bool { return false }); err != nil {
 		return err
 	}

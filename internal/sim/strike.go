@@ -136,20 +136,11 @@ func (s *simulation) doneUnheard(c gate.Call) {
 	}
 }
 
-// disk sets how all disks fail; nil: they do not.
-func (s *simulation) disk(decide func(op, name string) error) {
-	for _, place := range world.Places() {
-		if d := s.world.Disk(place); d != nil {
-			d.Fault(decide)
-		}
-	}
-}
-
 // failDisk makes the next n steps of some kinds fail.
 func (s *simulation) failDisk(n int, err error, kinds ...string) {
 	left := atomic.Int64{}
 	left.Store(int64(n))
-	s.disk(func(op, _ string) error {
+	s.world.Fault(func(_, op, _ string) error {
 		if slices.Contains(kinds, op) && left.Add(-1) >= 0 {
 			return err
 		}
@@ -196,7 +187,7 @@ func (s *simulation) powerLoss(percent int) {
 	s.killAll()
 	s.world.PowerLoss(s.random, percent)
 	s.remount()
-	s.disk(nil)
+	s.world.Fault(nil)
 	for name, data := range s.acked {
 		place, key, _ := strings.Cut(name, "/")
 		got, err := s.world.Store(place).Get(context.Background(), key)

@@ -30,7 +30,7 @@ func (l *life) exact(lax bool) error {
 		return l.exactCalls()
 	}
 	in := checker.Input{
-		Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint), IDs: []string{"id"}, Model: l.model,
+		Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint), IDs: []string{"id"}, Model: l.Topic.Expect,
 		Orphan: func(checker.OrphanFile) bool { return lax || l.Format == "delta" || l.replaces() },
 	}
 	if l.scenario.bad {
@@ -45,34 +45,6 @@ func (l *life) exact(lax bool) error {
 
 // replaces: files that optimize has replaced, and its own that it did not live to commit, stay until vacuum.
 func (l *life) replaces() bool { return l.scenario.sink.Maintenance.OptimizeEvery > 0 }
-
-// model is what a range comes to.
-func (l *life) model(from, to []string) (e checker.Expect, err error) {
-	var begin, end []int64
-	if len(from) > 0 {
-		if begin, err = world.ParseOffset(ident.Offset(from[0])); err != nil {
-			return e, err
-		}
-	}
-	if end, err = world.ParseOffset(ident.Offset(to[0])); err != nil {
-		return e, err
-	}
-	for p := range end {
-		at := int64(0)
-		if p < len(begin) {
-			at = begin[p]
-		}
-		for ; at < end[p]; at++ {
-			e.In++
-			if l.Topic.Bad != nil && l.Topic.Bad(p, at) {
-				e.Rejected = append(e.Rejected, world.RowID(p, at))
-			} else {
-				e.Out = append(e.Out, world.RowID(p, at))
-			}
-		}
-	}
-	return e, nil
-}
 
 // allRecorded fails unless the checkpoint's logs are dense, equal, and end where the topic does.
 func (l *life) allRecorded() error {
@@ -107,7 +79,7 @@ func (l *life) allRecorded() error {
 // are in their table once.
 func (l *life) exactCalls() error {
 	ctx := context.Background()
-	whole, err := l.model(nil, []string{string(world.FormatOffset(l.Topic.Ends))})
+	whole, err := l.Topic.Expect(nil, []string{string(world.FormatOffset(l.Topic.Ends))})
 	if err != nil {
 		return err
 	}

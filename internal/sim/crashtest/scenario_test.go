@@ -186,7 +186,7 @@ func (l *life) clone(t *testing.T) *life {
 	}
 	stores := l.bucket.stores(t)
 	for place, to := range stores {
-		if err := copyAll(t.Context(), to, l.Store(place)); err != nil {
+		if err := world.Copy(t.Context(), to, l.Store(place)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,7 +306,7 @@ func (l *life) query(p *gate.Process) engine.Query {
 	c := l.scenario.sink
 	c.SchemaEvolution = lakehouse.AddColumns
 	q.Now, c.Now = l.now, l.now
-	q.Sink = l.TableSink(p, c)
+	q.Sink = l.Sink(p, world.Table, c)
 	if l.kind.each {
 		q.Sink = l.EachBatch(p, func(b foreachbatch.Batch) error { return l.give(p, b) })
 	}

@@ -3,7 +3,6 @@
 package crashtest
 
 import (
-	"context"
 	"fmt"
 	"net/http/httptest"
 	"sync/atomic"
@@ -49,21 +48,4 @@ func (b *bucket) stores(t *testing.T) map[string]objstore.Store {
 		out[place] = s
 	}
 	return out
-}
-
-// copyAll copies all objects of a store.
-func copyAll(ctx context.Context, to, from objstore.Store) error {
-	for info, err := range from.List(ctx, "", "") {
-		if err != nil {
-			return err
-		}
-		data, err := from.Get(ctx, info.Key)
-		if err == nil {
-			err = to.PutIfAbsent(ctx, info.Key, data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

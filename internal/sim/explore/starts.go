@@ -11,8 +11,6 @@ import (
 	"microbatch/internal/sim/interleave"
 	"microbatch/internal/sim/world"
 	"microbatch/objstore"
-	"microbatch/table"
-	"microbatch/table/translog"
 )
 
 // Where drivers wait when an exploration begins.
@@ -92,7 +90,7 @@ func Starts() []Start {
 				a := startUntil(s, "a", "checkpoint putifabsent offsets/1", tablePut)
 				s.World.Topic.Produce(0, 4)
 				s.Start("z").Ends()
-				clean(s)
+				s.CleanLog()
 				s.World.Topic.Produce(0, 1)
 				return Pair{a, startUntil(s, "b", claim)}
 			},
@@ -135,9 +133,9 @@ func batch0(s *interleave.Stage) { s.Start("y").DiesAfter("checkpoint putifabsen
 
 // plain makes the query as simple as it gets.
 func plain(s *interleave.Stage) {
+	query := s.Query
 	s.Query = func(p *gate.Process) engine.Query {
-		q := s.World.Query(p)
-		q.Trigger, q.Limit.Rows = engine.Trigger{Once: true}, 2
+		q := query(p)
 		q.OnError, q.Rejected = engine.FailQuery, nil
 		return q
 	}
@@ -157,18 +155,6 @@ func repair(s *interleave.Stage, name string) *interleave.Actor {
 	return s.StartFunc(name, func(p *gate.Process) func(context.Context) error {
 		return func(ctx context.Context) error { return s.Query(p).Repair(ctx, engine.Repair{Step: func(string) {}}) }
 	})
-}
-
-// clean writes a table checkpoint and deletes all entries of the log before it, as a clean-up does after many days.
-func clean(s *interleave.Stage) {
-	ctx, store := context.Background(), s.World.Store(world.Table)
-	t, err := table.Open(ctx, store, table.Options{})
-	s.Must(err)
-	_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
-	s.Must(err)
-	for v := range t.Snapshot().Version() {
-		s.Must(store.Delete(ctx, translog.Parquet.CommitKey(v)))
-	}
 }
 
 // tear cuts off an object of the checkpoint.

@@ -126,7 +126,7 @@ func evolving(s *interleave.Stage) interleave.Change {
 }
 
 func withTable(s *interleave.Stage, c lakehouse.Config) interleave.Change {
-	return func(p *gate.Process, q *engine.Query) { q.Sink = s.World.TableSink(p, c) }
+	return func(p *gate.Process, q *engine.Query) { q.Sink = s.World.Sink(p, world.Table, c) }
 }
 
 func acceptChange(_ *gate.Process, q *engine.Query) { q.AcceptChange = true }

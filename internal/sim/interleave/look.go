@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"microbatch/checker"
-	"microbatch/ident"
 	"microbatch/internal/sim/world"
 	"microbatch/objstore"
 	"microbatch/table"
+	"microbatch/table/translog"
 )
 
 // PowerLoss ends all actors and takes the power from a disk: of what was not synced each change survives with percent in a hundred.
@@ -66,7 +66,7 @@ func (s *Stage) ExactRowsUpTo(ends ...int64) {
 // Check lets the checker verify every version of the table against the checkpoint and the topic.
 func (s *Stage) Check() {
 	s.T.Helper()
-	in := checker.Input{Table: s.World.Store(world.Table), Checkpoint: s.World.Store(world.Checkpoint), IDs: []string{"id"}, Model: s.model}
+	in := checker.Input{Table: s.World.Store(world.Table), Checkpoint: s.World.Store(world.Checkpoint), IDs: []string{"id"}, Model: s.World.Topic.Expect}
 	if len(s.Keys(world.Rejected, "_")) > 0 {
 		in.Rejected = s.World.Store(world.Rejected)
 	}
@@ -75,30 +75,6 @@ func (s *Stage) Check() {
 	for _, v := range report.Violations {
 		s.T.Errorf("the checker: %v", v)
 	}
-}
-
-// model is what the rows of a range become.
-func (s *Stage) model(from, to []string) (e checker.Expect, err error) {
-	begin, err := world.ParseOffset(ident.Offset(strings.Join(from, "")))
-	if err != nil {
-		return e, err
-	}
-	ends, err := world.ParseOffset(ident.Offset(strings.Join(to, "")))
-	for p, end := range ends {
-		at := int64(0)
-		if p < len(begin) {
-			at = begin[p]
-		}
-		for ; at < end; at++ {
-			e.In++
-			if id := world.RowID(p, at); s.World.Topic.Bad != nil && s.World.Topic.Bad(p, at) {
-				e.Rejected = append(e.Rejected, id)
-			} else {
-				e.Out = append(e.Out, id)
-			}
-		}
-	}
-	return e, err
 }
 
 // Rows are the values of a text column of a table, sorted.
@@ -156,22 +132,10 @@ func (s *Stage) Keys(place, prefix string) (keys []string) {
 	return keys
 }
 
-// Copy copies all objects of a store into another, as somebody's hand would.
+// Copy copies all objects of a store into an empty one, as somebody's hand would.
 func (s *Stage) Copy(from, to objstore.Store) {
 	s.T.Helper()
-	ctx := context.Background()
-	for info, err := range from.List(ctx, "", "") {
-		if err != nil {
-			s.T.Fatal(err)
-		}
-		data, err := from.Get(ctx, info.Key)
-		if err == nil {
-			err = to.Put(ctx, info.Key, data)
-		}
-		if err != nil {
-			s.T.Fatal(err)
-		}
-	}
+	s.Must(world.Copy(context.Background(), to, from))
 }
 
 // Restore puts a copy in the place of all that a place holds.
@@ -188,5 +152,18 @@ func (s *Stage) Must(err error) {
 	s.T.Helper()
 	if err != nil {
 		s.T.Fatal(err)
+	}
+}
+
+// CleanLog writes a table checkpoint and deletes all entries of the log before it, as a clean-up does after many days.
+func (s *Stage) CleanLog() {
+	s.T.Helper()
+	ctx, store := context.Background(), s.World.Store(world.Table)
+	t, err := table.Open(ctx, store, table.Options{})
+	s.Must(err)
+	_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
+	s.Must(err)
+	for v := range t.Snapshot().Version() {
+		s.Must(store.Delete(ctx, translog.Format(t.Format()).CommitKey(v)))
 	}
 }

@@ -1,14 +1,11 @@
 package interleave_test
 
 import (
-	"context"
 	"slices"
 
 	"microbatch/internal/errcode"
 	"microbatch/internal/sim/interleave"
 	"microbatch/internal/sim/world"
-	"microbatch/table"
-	"microbatch/table/translog"
 )
 
 // purgeScenes are about what is deleted while somebody sleeps.
@@ -64,7 +61,7 @@ func purgeScenes() []scene {
 			zombie.Until("checkpoint putifabsent offsets/1")
 			zombie.Until(tablePut)
 			s.Start("b", lockLost).Ends()
-			clean(s)
+			s.CleanLog()
 			zombie.Past(tablePut)
 			zombie.MayNot("checkpoint putifabsent commits/*")
 			zombie.Ends(errcode.DriverFenced)
@@ -72,17 +69,5 @@ func purgeScenes() []scene {
 			s.Start("c", lockLost).Ends()
 			s.ExactRows()
 		}},
-	}
-}
-
-// clean writes a table checkpoint and deletes the log before it, as clean-up does after days.
-func clean(s *interleave.Stage) {
-	ctx, store := context.Background(), s.World.Store(world.Table)
-	t, err := table.Open(ctx, store, table.Options{})
-	s.Must(err)
-	_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
-	s.Must(err)
-	for v := range t.Snapshot().Version() {
-		s.Must(store.Delete(ctx, translog.Format(t.Format()).CommitKey(v)))
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/checker"
 	"microbatch/ident"
 	"microbatch/internal/sim/gate"
 	"microbatch/objstore"
@@ -36,7 +38,6 @@ func RowID(partition int, offset int64) string { return fmt.Sprintf("%d-%d", par
 type Topic struct {
 	Ends []int64                                // of each partition; a new partition begins at 0
 	Bad  func(partition int, offset int64) bool // rows that do not decode; nil: none
-	Keys int64                                  // how many different keys there are; 0 is 4
 }
 
 // Produce appends n rows to a partition.
@@ -149,7 +150,6 @@ func (t *Topic) chunk(partition int, from, to int64) batch.Chunk {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, RowSchema())
 	defer b.Release()
 	var c batch.Chunk
-	keys := max(t.Keys, 4)
 	for n := from; n < to; n++ {
 		if t.Bad != nil && t.Bad(partition, n) {
 			c.Rejected = append(c.Rejected, batch.Rejected{Position: RowID(partition, n), Reason: "MB3001 bad", Raw: []byte("x")})
@@ -158,10 +158,30 @@ func (t *Topic) chunk(partition int, from, to int64) batch.Chunk {
 		b.Field(0).(*array.StringBuilder).Append(RowID(partition, n))
 		b.Field(1).(*array.Int32Builder).Append(int32(partition))
 		b.Field(2).(*array.Int64Builder).Append(n)
-		b.Field(3).(*array.StringBuilder).Append("k" + strconv.FormatInt(n%keys, 10))
+		b.Field(3).(*array.StringBuilder).Append("k" + strconv.FormatInt(n%4, 10))
 	}
 	c.Record = b.NewRecordBatch()
 	return c
+}
+
+// Expect is what the range between two offsets comes to, as package checker asks: nothing before is the beginning.
+func (t *Topic) Expect(from, to []string) (e checker.Expect, err error) {
+	begin, err := ParseOffset(ident.Offset(strings.Join(from, "")))
+	if err != nil {
+		return e, err
+	}
+	end, err := ParseOffset(ident.Offset(to[0]))
+	for p := range end {
+		for n := startOf(begin, p); n < end[p]; n++ {
+			e.In++
+			if id := RowID(p, n); t.Bad != nil && t.Bad(p, n) {
+				e.Rejected = append(e.Rejected, id)
+			} else {
+				e.Out = append(e.Out, id)
+			}
+		}
+	}
+	return e, err
 }
 
 // FormatOffset is the offset of a position, partition by partition.

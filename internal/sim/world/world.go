@@ -119,6 +119,23 @@ func (w *World) Mount(place string) objstore.Store {
 // Medium is what it is made of.
 func (w *World) Medium() Medium { return w.medium }
 
+// Copy copies all objects of a store into one that has none of them.
+func Copy(ctx context.Context, to, from objstore.Store) error {
+	for info, err := range from.List(ctx, "", "") {
+		if err != nil {
+			return err
+		}
+		data, err := from.Get(ctx, info.Key)
+		if err == nil {
+			err = to.PutIfAbsent(ctx, info.Key, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // PowerLoss takes the power from a Disk: of what was not synced each change survives with percent in a hundred. All processes must be gone.
 func (w *World) PowerLoss(random *rand.Rand, percent int) {
 	for _, place := range Places() {
@@ -147,24 +164,19 @@ func (unlocked) Lock(context.Context, string) (io.Closer, error) { return io.Nop
 // Query is the world's query as a process runs it: from the topic to the table, rejected rows to theirs, as fast as it goes. Callers change what they need.
 func (w *World) Query(p *gate.Process) engine.Query {
 	return engine.Query{
-		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: w.sink(p, Table, lakehouse.Config{}), Rejected: w.sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
+		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: w.Sink(p, Table, lakehouse.Config{}), Rejected: w.Sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
 		Checkpoint: p.Store(Checkpoint, w.Mount(Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 	}
 }
 
-// Sink is a table of the world as a process writes it.
-func (w *World) sink(p *gate.Process, place string, c lakehouse.Config) sinks.Sink {
+// Sink is a table of the world as a process writes it, with some settings.
+func (w *World) Sink(p *gate.Process, place string, c lakehouse.Config) sinks.Sink {
 	c.Store, c.Format, c.Parallel = p.Store(place, w.Mount(place)), w.Format, 1
 	s, err := lakehouse.New(c)
 	if err != nil {
 		panic(fmt.Sprintf("world: %v", err)) // a mistake of the test
 	}
 	return s
-}
-
-// TableSink is the world's table with other settings.
-func (w *World) TableSink(p *gate.Process, c lakehouse.Config) sinks.Sink {
-	return w.sink(p, Table, c)
 }
 
 // EachBatch is a sink that hands each batch to a function, as an operation "user call <id>" of the process.
