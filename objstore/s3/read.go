@@ -51,9 +51,9 @@ func (s *Store) fetch(ctx context.Context, key, byteRange, etag string) ([]byte,
 // trusted is how many bytes are made room for on the word of a server alone.
 const trusted = 16 << 20
 
-// readExactly reads what the server has announced. A body that ends early, or goes on, is an error.
+// readExactly reads as much as the server has announced. A body that ends early is an error.
 func readExactly(body io.Reader, length int64) ([]byte, error) {
-	data := bytes.NewBuffer(make([]byte, 0, min(max(length, 0), trusted)))
+	data := bytes.NewBuffer(make([]byte, 0, min(max(length, 0), trusted)+bytes.MinRead)) // with less room to spare the end is found by a second buffer and a copy
 	n, err := io.Copy(data, io.LimitReader(body, length))
 	if err != nil || n != length {
 		return nil, fmt.Errorf("read %d bytes of %d: %w", n, length, io.ErrUnexpectedEOF)
