@@ -103,9 +103,13 @@ func directory(columns []string, values []*string) (string, error) {
 
 // escape writes text as part of a directory name. ASCII outside a small set is escaped; the rest stays, because Spark unescapes byte by byte.
 func escape(b *strings.Builder, text string) {
+	if bugs.Is(bugs.UnescapedValue) {
+		b.WriteString(text)
+		return
+	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if bugs.Is(bugs.UnescapedValue) || c >= 0x80 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' {
+		if c >= 0x80 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(b, "%%%02X", c)
