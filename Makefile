@@ -59,9 +59,7 @@ proof: ## all of crash, sim, model, museum and fuzz, and the figures in docs/exa
 	go run ./internal/proof -seeds $(SEEDS)
 
 fuzz: ## every fuzz target for FUZZTIME=30s
-	@for t in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$t/*_test.go | sed 's/func //'); do \
-	    echo "$$t $$f"; $(GOTEST) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 $$t || exit 1; done; done
+	./scripts/fuzz.sh $(FUZZTIME)
 
 supply-chain: ## known vulnerabilities and licences of what is linked in (needs vuln.go.dev)
 	./scripts/supply-chain.sh

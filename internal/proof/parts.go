@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 )
 
 const (
@@ -44,7 +41,7 @@ func (p *proof) parts() []part {
 		test("interleavings", "./internal/sim/interleave", "", ""),
 		test("stores", "./objstore/...", "", ""),
 		{"museum", "go run ./internal/museum", museum},
-		{"fuzz", "make fuzz", func(ctx context.Context, r *run) error { return p.fuzz(ctx, r) }},
+		{"fuzz", "make fuzz FUZZTIME=" + p.fuzzTime.String(), func(ctx context.Context, r *run) error { return p.fuzz(ctx, r) }},
 		processes,
 	}
 }
@@ -61,49 +58,19 @@ func museum(ctx context.Context, r *run) error {
 	return err
 }
 
-// target is a fuzz target.
-type target struct{ dir, name string }
-
 var (
-	targetForm = regexp.MustCompile(`(?m)^func (Fuzz[A-Za-z0-9]+)\(`)
+	targetForm = regexp.MustCompile(`(?m)^== .*`)
 	execsForm  = regexp.MustCompile(`execs: (\d+)`)
 )
 
-// targets are all fuzz targets of the module, sorted.
-func targets() (out []target, err error) {
-	err = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, m := range targetForm.FindAllSubmatch(text, -1) {
-			out = append(out, target{"./" + filepath.ToSlash(filepath.Dir(path)), string(m[1])})
-		}
-		return nil
-	})
-	slices.SortFunc(out, func(a, b target) int { return strings.Compare(a.dir+" "+a.name, b.dir+" "+b.name) })
-	return out, err
-}
-
-// fuzz runs every target for a while.
+// fuzz runs every target for a while, and counts the inputs that each has run when it ends.
 func (p *proof) fuzz(ctx context.Context, r *run) error {
-	all, err := targets()
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		mark := r.output.Len()
-		failed := r.do(ctx, fmt.Sprintf("go test -tags %s -run ^$ -fuzz ^%s$ -fuzztime %s -fuzzminimizetime 20x -parallel 1 %s", tags, t.name, p.fuzzTime, t.dir))
-		if failed != nil {
-			return failed
-		}
+	err := r.do(ctx, "./scripts/fuzz.sh "+p.fuzzTime.String())
+	for _, output := range targetForm.Split(r.output.String(), -1)[1:] {
 		r.figures["fuzz targets"]++
-		if m := execsForm.FindAllStringSubmatch(r.output.String()[mark:], -1); m != nil {
+		if m := execsForm.FindAllStringSubmatch(output, -1); m != nil {
 			r.figures["fuzz inputs"] += number(m[len(m)-1][1])
 		}
 	}
-	return nil
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,16 +69,41 @@ func TestFiguresOfParts(t *testing.T) {
 	}
 }
 
-// TestEveryFuzzTargetIsFound looks for them as the program does.
-func TestEveryFuzzTargetIsFound(t *testing.T) {
-	t.Chdir(root)
-	all, err := targets()
-	if err != nil || len(all) < 20 {
-		t.Fatalf("%d targets, %v", len(all), err)
-	}
-	for _, target := range all {
-		if _, err := os.Stat(target.dir); err != nil {
-			t.Error(err)
-		}
+// TestFuzzTargetsRunOneAfterTheOther lets a go of the test's own answer scripts/fuzz.sh: the engine's own end is tried again, a failure is not.
+func TestFuzzTargetsRunOneAfterTheOther(t *testing.T) {
+	const late = "--- FAIL: FuzzX (2.10s)\n    context deadline exceeded\nFAIL"
+	for _, c := range []struct {
+		name, answer string
+		calls        int // 0: each target's once
+		fails        bool
+	}{
+		{"all hold", `echo "fuzz: elapsed: 2s, execs: 7 (3/sec)"`, 0, false},
+		{"the engine ends late once", `[ $n = 1 ] && { printf '%b' '` + late + `\n'; exit 1; }`, -1, false},
+		{"the engine ends late always", `printf '%b' '` + late + `\n'; exit 1`, 3, true},
+		{"an input fails", `printf '%b' '` + late + `\nFailing input written to testdata\n'; exit 1`, 1, true},
+		{"a test prints a deadline of its own", `printf '    a_test.go:7: context deadline exceeded\n'; exit 1`, 1, true},
+		{"it does not build", `echo "undefined: x"; exit 1`, 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			count := filepath.Join(dir, "count")
+			script := "#!/bin/sh\necho x >>" + count + "\nn=$(wc -l <" + count + ")\n" + c.answer + "\nexit 0\n"
+			if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(filepath.Join(root, "scripts/fuzz.sh"), "1s")
+			cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			calls, targets := 0, strings.Count(string(out), "== ./")
+			if data, err := os.ReadFile(count); err == nil {
+				calls = strings.Count(string(data), "x")
+			}
+			if want := map[int]int{0: targets, -1: targets + 1}[c.calls]; c.calls <= 0 && (calls != want || targets < 30) || c.calls > 0 && calls != c.calls {
+				t.Errorf("%d calls for %d targets", calls, targets)
+			}
+		})
 	}
 }
