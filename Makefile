@@ -56,7 +56,7 @@ museum: ## bugs that are put in on purpose, one after the other: each must make 
 	go run ./internal/museum
 
 proof: ## all of crash, sim, model, museum and fuzz, and the figures in docs/exactly-once.md
-	go run ./internal/proof -seeds $(SEEDS)
+	go run ./internal/proof -seeds $(SEEDS) -fuzztime $(FUZZTIME)
 
 fuzz: ## every fuzz target for FUZZTIME=30s
 	./scripts/fuzz.sh $(FUZZTIME)

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 )
@@ -15,23 +16,29 @@ type line struct {
 	Value int    `json:"value"`
 }
 
-// Add appends n to what is counted under name. Tests and processes may add at once: a line is one write to a file that is only appended to.
+// Add appends n to what a test has counted under name.
 func Add(t testing.TB, name string, n int) {
 	t.Helper()
+	if err := Append(name, n); err != nil {
+		t.Fatalf("figures: %s: %v", name, err)
+	}
+}
+
+// Append appends n to what is counted under name. Tests and processes may append at once: a line is one write to a file that is only appended to.
+func Append(name string, n int) (err error) {
 	path := os.Getenv(Environment)
 	if path == "" {
-		return
+		return nil
 	}
 	text, err := json.Marshal(line{Name: name, Value: n})
 	if err != nil {
-		t.Fatalf("figures: %s: %v", name, err)
+		return err
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
-		t.Fatalf("figures: %v", err)
+		return err
 	}
-	defer f.Close()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		t.Fatalf("figures: %v", err)
-	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = f.Write(append(text, '\n'))
+	return err
 }

@@ -4,7 +4,6 @@
 //	go run ./internal/museum                        all; the last line is "caught <n>/<n>", and the exit code 1 if they differ
 //	go run ./internal/museum --only 5               one bug, by number or name
 //	go run ./internal/museum --share 1/4            every fourth bug, from the first on
-//	go run ./internal/museum --json museum.json     the figures too
 //	go run ./internal/museum --docs                 only writes docs/museum.md
 //
 // The tests of each package are built once. Without a bug they must pass, which is tried first. With it, each of the named tests must fail by an assertion within a

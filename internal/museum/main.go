@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"microbatch/internal/bugs"
+	"microbatch/internal/figures"
 )
 
 func main() {
 	only := flag.String("only", "", "a bug, by number or name")
 	part := flag.String("share", "1/1", "k/n: every n-th bug, from the k-th on")
-	file := flag.String("json", "", "a file for the figures")
 	docs := flag.Bool("docs", false, "only write docs/museum.md")
 	jobs := flag.Int("jobs", runtime.GOMAXPROCS(0), "how many tests run at once")
 	flag.Parse()
@@ -28,7 +28,7 @@ func main() {
 	if *docs {
 		err = writePage(".")
 	} else {
-		err = show(ctx, *only, *part, *file, *jobs)
+		err = show(ctx, *only, *part, *jobs)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "museum:", err)
@@ -36,16 +36,8 @@ func main() {
 	}
 }
 
-// figures is what --json writes.
-type figures struct {
-	Caught  int      `json:"caught"`
-	Total   int      `json:"total"`
-	Seconds float64  `json:"seconds"`
-	Bugs    []result `json:"bugs"`
-}
-
-// show runs the chosen exhibits and prints what was caught. An error: not all.
-func show(ctx context.Context, only, part, file string, jobs int) error {
+// show runs the chosen exhibits, and prints and counts what was caught. An error: not all.
+func show(ctx context.Context, only, part string, jobs int) error {
 	chosen, err := choose(only, part)
 	if err != nil {
 		return err
@@ -55,24 +47,18 @@ func show(ctx context.Context, only, part, file string, jobs int) error {
 	if err != nil {
 		return err
 	}
-	f := figures{Total: len(results), Seconds: time.Since(began).Seconds(), Bugs: results}
+	caught := 0
 	for _, r := range results {
 		if r.Caught {
-			f.Caught++
+			caught++
 		}
 	}
-	if file != "" {
-		data, err := json.MarshalIndent(f, "", "  ")
-		if err == nil {
-			err = os.WriteFile(file, append(data, '\n'), 0o666)
-		}
-		if err != nil {
-			return err
-		}
+	fmt.Printf("caught %d/%d in %.0f s\n", caught, len(results), time.Since(began).Seconds())
+	if err := errors.Join(figures.Append("seeded bugs", len(results)), figures.Append("seeded bugs caught", caught)); err != nil {
+		return err
 	}
-	fmt.Printf("caught %d/%d in %.0f s\n", f.Caught, f.Total, f.Seconds)
-	if f.Caught < f.Total {
-		return fmt.Errorf("%d not caught", f.Total-f.Caught)
+	if caught < len(results) {
+		return fmt.Errorf("%d not caught", len(results)-caught)
 	}
 	return nil
 }

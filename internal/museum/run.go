@@ -25,12 +25,12 @@ const (
 
 // result is what became of a bug.
 type result struct {
-	Number  int      `json:"number"`
-	Name    string   `json:"name"`
-	Tests   []string `json:"tests"` // that must catch it
-	Caught  bool     `json:"caught"`
-	Missed  []string `json:"missed,omitempty"` // tests that did not fail as they must, and what they did
-	Seconds float64  `json:"seconds"`
+	Number  int
+	Name    string
+	Tests   []string // that must catch it
+	Caught  bool
+	Missed  []string // tests that did not fail as they must, and what they did
+	Seconds float64
 }
 
 // runner builds and runs tests. It is used in the root of the module.

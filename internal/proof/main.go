@@ -59,13 +59,13 @@ func (p *proof) run(ctx context.Context) error {
 			return err
 		}
 		results = merge(results, r, p.order())
-	}
-	fmt.Print(text(results))
-	if !p.noDocs {
-		if err := save(p.file, results); err != nil {
-			return err
+		if !p.noDocs {
+			if err := save(p.file, results); err != nil {
+				return err
+			}
 		}
 	}
+	fmt.Print(text(results))
 	return verdict(results)
 }
 
@@ -105,12 +105,15 @@ func (p *proof) runPart(ctx context.Context, part part, m machine) (result, erro
 	}
 	r := &run{dir: dir, figures: map[string]int{}}
 	began := time.Now()
-	violation := part.run(ctx, r)
+	violation := r.do(ctx, part.command)
 	if ctx.Err() != nil {
 		return result{}, ctx.Err()
 	}
 	if err := r.counted(); err != nil {
 		return result{}, err
+	}
+	if part.name == "fuzz" {
+		r.countFuzzing()
 	}
 	if violation != nil {
 		fmt.Fprintf(os.Stderr, "%s\nproof: %s: %v\n", r.tail(), part.name, violation)

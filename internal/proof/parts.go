@@ -1,61 +1,34 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
-)
-
-const (
-	tags     = "failpoints,duckdb_arrow"
-	services = tags + ",services"
 )
 
 // part proves one thing.
 type part struct {
 	name string
-	// command is how to repeat it from the module's folder.
+	// command is how to repeat it from the module's folder. Its words have no spaces.
 	command string
-	run     func(ctx context.Context, r *run) error
 }
 
 // parts are all of them.
 func (p *proof) parts() []part {
-	test := func(name, packages, more, args string) part {
-		command := "go test -tags " + tags + " -count 1 -timeout 0 " + more + packages
-		if args != "" {
-			command += " -args " + args
-		}
-		return part{name, command, func(ctx context.Context, r *run) error { return r.do(ctx, command) }}
-	}
-	processes := test("processes", "./internal/e2e", "", "")
+	const test = "go test -count 1 -timeout 0 -tags failpoints,duckdb_arrow"
+	processes := test + " ./internal/e2e"
 	if p.services {
-		processes.command = "go test -tags " + services + " -count 1 -timeout 0 -p 1 ./internal/e2e/... ./objstore/localfs/..."
-		processes.run = func(ctx context.Context, r *run) error { return r.do(ctx, processes.command) }
+		processes = "make test-services"
 	}
 	return []part{
-		test("crash", "./internal/sim/crashtest", "", "-full"),
-		test("sim", "./internal/sim", "-run ^TestSeeds$ ", fmt.Sprintf("-seeds %d", p.seeds)),
-		test("model", "./internal/sim/explore", "", "-full"),
-		test("interleavings", "./internal/sim/interleave", "", ""),
-		test("stores", "./objstore/...", "", ""),
-		{"museum", "go run ./internal/museum", museum},
-		{"fuzz", "make fuzz FUZZTIME=" + p.fuzzTime.String(), func(ctx context.Context, r *run) error { return p.fuzz(ctx, r) }},
-		processes,
+		{"crash", "make crash"},
+		{"sim", fmt.Sprintf("make sim SEEDS=%d", p.seeds)},
+		{"model", "make model"},
+		{"interleavings", test + " ./internal/sim/interleave"},
+		{"stores", test + " ./objstore/..."},
+		{"museum", "make museum"},
+		{"fuzz", fmt.Sprintf("make fuzz FUZZTIME=%v", p.fuzzTime)},
+		{"processes", processes},
 	}
-}
-
-// museum switches on one seeded bug after the other.
-func museum(ctx context.Context, r *run) error {
-	file := filepath.Join(r.dir, "museum.json")
-	err := r.do(ctx, "go run ./internal/museum --json "+file)
-	var out struct{ Caught, Total int }
-	if readErr := readJSON(file, &out); readErr != nil {
-		return firstOf(err, readErr)
-	}
-	r.figures["seeded bugs"], r.figures["seeded bugs caught"] = out.Total, out.Caught
-	return err
 }
 
 var (
@@ -63,14 +36,12 @@ var (
 	execsForm  = regexp.MustCompile(`execs: (\d+)`)
 )
 
-// fuzz runs every target for a while, and counts the inputs that each has run when it ends.
-func (p *proof) fuzz(ctx context.Context, r *run) error {
-	err := r.do(ctx, "./scripts/fuzz.sh "+p.fuzzTime.String())
+// countFuzzing counts the fuzz targets that the output names, and the inputs that each had run when it ended. What tests count themselves is in the file of figures.
+func (r *run) countFuzzing() {
 	for _, output := range targetForm.Split(r.output.String(), -1)[1:] {
 		r.figures["fuzz targets"]++
 		if m := execsForm.FindAllStringSubmatch(output, -1); m != nil {
 			r.figures["fuzz inputs"] += number(m[len(m)-1][1])
 		}
 	}
-	return err
 }

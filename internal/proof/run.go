@@ -82,12 +82,3 @@ func number(text string) int {
 	n, _ := strconv.Atoi(text) // it matched digits
 	return n
 }
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
