@@ -5,76 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"microbatch/ident"
+	"microbatch/internal/sim/gate"
 	"microbatch/objstore"
 	"microbatch/sinks"
 )
 
 type recordBatch = arrow.RecordBatch
 
-// errCrashed ends a driver whose process is gone: nothing that it does afterwards has an effect.
-var errCrashed = errors.New("the process is gone")
-
-// crashing counts operations over several stores and lets them all fail from the k-th on.
-type crashing struct {
-	mu      sync.Mutex
-	left    int
-	applied bool // the k-th operation takes effect, though nobody hears of it
-}
-
-func (c *crashing) store(s objstore.Store) objstore.Store { return &crashStore{s, c} }
-
-// do runs op unless the process is gone.
-func (c *crashing) do(op func() error) error {
-	c.mu.Lock()
-	c.left--
-	left := c.left
-	c.mu.Unlock()
-	if left > 0 {
-		return op()
-	}
-	if left == 0 && c.applied {
-		op()
-	}
-	return errCrashed
-}
-
-type crashStore struct {
-	objstore.Store
-	c *crashing
-}
-
-func (s *crashStore) Get(ctx context.Context, key string) (data []byte, err error) {
-	err = s.c.do(func() (err error) { data, err = s.Store.Get(ctx, key); return err })
-	return data, err
-}
-func (s *crashStore) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	return s.c.do(func() error { return s.Store.PutIfAbsent(ctx, key, data) })
-}
-func (s *crashStore) Put(ctx context.Context, key string, data []byte) error {
-	return s.c.do(func() error { return s.Store.Put(ctx, key, data) })
-}
-func (s *crashStore) Delete(ctx context.Context, key string) error {
-	return s.c.do(func() error { return s.Store.Delete(ctx, key) })
-}
-func (s *crashStore) Sync(ctx context.Context, key string) error {
-	return s.c.do(func() error { return s.Store.Sync(ctx, key) })
-}
-func (s *crashStore) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {
-	return func(yield func(objstore.Info, error) bool) {
-		if err := s.c.do(func() error { return nil }); err != nil {
-			yield(objstore.Info{}, err)
-			return
+// dying is a process whose k-th operation on its stores is its last: nothing that it does afterwards has an effect. applied: the last one takes effect, though
+// nobody hears of it.
+func dying(k int, applied bool) *gate.Process {
+	var done atomic.Int64
+	return gate.NewProcess("driver", gate.JudgeFunc(func(gate.Op) gate.Verdict {
+		switch n := int(done.Add(1)); {
+		case n < k:
+			return gate.Verdict{Fate: gate.Pass}
+		case n == k && applied:
+			return gate.Verdict{Fate: gate.DieDone}
 		}
-		s.Store.List(ctx, prefix, after)(yield)
-	}
+		return gate.Verdict{Fate: gate.Die}
+	}))
 }
 
 // unlocked is a store without locks, such as S3.
@@ -109,20 +66,21 @@ func TestCrashAtEveryStoreOperationWithRejectedRows(t *testing.T) {
 					w := newWorld(25)
 					w.bad = func(n int64) bool { return n%10 == 3 || n == 14 }
 					given := map[ident.BatchID]bool{}
-					run := func(crash *crashing) error {
+					run := func(p *gate.Process) error {
 						q, _, sink := w.query()
 						rejected := &ledger{store: w.sink, suffix: "-rejected"}
 						q.OnError, q.Rejected, q.MaxRestarts = RejectRows, rejected, -1
-						if crash != nil {
-							q.Checkpoint, sink.store, rejected.store = crash.store(w.checkpoint), crash.store(w.sink), crash.store(w.sink)
+						if p != nil {
+							table := p.Store("sink", w.sink)
+							q.Checkpoint, sink.store, rejected.store = p.Store("checkpoint", w.checkpoint), table, table
 						}
 						if !keeps {
 							q.Sink = exempt{sink, given}
 						}
 						return q.Run(t.Context())
 					}
-					err := run(&crashing{left: k, applied: applied})
-					if crashed = errors.Is(err, errCrashed); err != nil && !crashed {
+					err := run(dying(k, applied))
+					if crashed = errors.Is(err, gate.ErrGone); err != nil && !crashed {
 						t.Fatalf("operation %d: %v", k, err)
 					}
 					if err := run(nil); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"microbatch/checkpointlog"
 	"microbatch/internal/errcode"
+	"microbatch/internal/sim/gate"
 	"microbatch/objstore"
 	"microbatch/sinks"
 )
@@ -394,13 +395,13 @@ func TestCrashAtEveryStoreOperation(t *testing.T) {
 // runUntil runs the query on stores that stop answering at the k-th write or read, as for a process that is gone; false if it ended before.
 func (w *world) runUntil(t *testing.T, k int, applied bool) bool {
 	t.Helper()
-	crash := &crashing{left: k, applied: applied}
+	p := dying(k, applied)
 	q, _, sink := w.query()
 	q.MaxRestarts = -1
-	q.Checkpoint, sink.store = crash.store(w.checkpoint), crash.store(w.sink)
+	q.Checkpoint, sink.store = p.Store("checkpoint", w.checkpoint), p.Store("sink", w.sink)
 	err := q.Run(t.Context())
-	if err != nil && !errors.Is(err, errCrashed) {
+	if err != nil && !errors.Is(err, gate.ErrGone) {
 		t.Fatalf("operation %d: %v", k, err)
 	}
-	return errors.Is(err, errCrashed)
+	return errors.Is(err, gate.ErrGone)
 }
