@@ -7,6 +7,7 @@ import (
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 )
 
 // prepare makes one attempt: read, transform and prepare of the protocol, done by the executor.
@@ -29,7 +30,8 @@ func (d *driver) prepare(ctx context.Context) (Phase, error) {
 	staged, err := d.exec.Execute(limited, work)
 	d.report.enter(Commit) // ends the time of the last of the executor's phases
 	if err != nil {
-		if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		// A failed fsync stops the query also when it comes late, as of a disk that is about to die.
+		if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil && !errors.Is(err, objstore.ErrFsync) {
 			return Prepare, errcode.BatchTimeout.Wrap(err, "batch "+work.ID.String(), "it has taken %s", d.q.BatchTimeout)
 		}
 		return Prepare, err

@@ -84,6 +84,24 @@ func TestAFailedFsyncAfterTheBatchStopsTheQuery(t *testing.T) {
 	}
 }
 
+// TestAFailedFsyncOfALateBatchStopsTheQuery: a disk that is about to die takes its time, so batch_timeout is over when it says that the fsync has failed.
+func TestAFailedFsyncOfALateBatchStopsTheQuery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(10)
+		q, _, sink := w.query()
+		q.BatchTimeout = time.Minute
+		calls := 0
+		q.Sink = hooked{ledger: sink, prepare: func(ctx context.Context) error {
+			calls++
+			<-ctx.Done()
+			return fmt.Errorf("commit part-00000.parquet: %w", objstore.ErrFsync)
+		}}
+		if err := q.Run(t.Context()); !errors.Is(err, objstore.ErrFsync) || calls != 1 {
+			t.Errorf("it ended after %d attempts with %v", calls, err)
+		}
+	})
+}
+
 // TestTheEntryBeforeIsGone: a driver looked for a newer epoch, then slept while its successor ran two hundred batches and purged, then read the entry before its own.
 func TestTheEntryBeforeIsGone(t *testing.T) {
 	c := checkpointlog.NewCheckpoint(mem.New())
