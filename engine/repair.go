@@ -332,9 +332,13 @@ func (r *repairer) mayRebuild() error {
 	return nil
 }
 
+// delete drops an entry, unless a newer epoch is claimed: then another repair or a driver has gone on since we looked, and the entry may be theirs.
 func (r *repairer) delete(ctx context.Context, log checkpointlog.Log, id ident.BatchID) error {
 	if r.DryRun {
 		return nil
+	}
+	if err := r.checkNewest(ctx); err != nil {
+		return err
 	}
 	return log.Delete(ctx, id)
 }

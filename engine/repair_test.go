@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -295,4 +296,67 @@ func TestRepairNeverFreesTheSlotOfAProvenBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.checkRows(t, w.total)
+}
+
+// lockless is a store without locks, as S3 is.
+type lockless struct{ objstore.Store }
+
+func (lockless) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// TestARepairThatSleptDropsNothing: on a store without locks a repair had decided to drop an entry, then it slept, then another repair dropped it and a driver went on, then
+// the first woke up: the entry in that place is the driver's.
+func TestARepairThatSleptDropsNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, w *world)
+		rewind bool
+		last   string // what the repair says before it drops something
+	}{
+		{"a torn entry", func(t *testing.T, w *world) {
+			loseLast(t, w)
+			if err := w.checkpoint.Delete(t.Context(), "commits/4"); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.checkpoint.Put(t.Context(), "offsets/4", []byte("v1\n{torn")); err != nil {
+				t.Fatal(err)
+			}
+		}, false, "offsets/4 is dropped"},
+		{"the entries after a restored sink", loseLast, true, "files of the lost batches"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(50)
+			w.checkpoint = lockless{w.checkpoint}
+			q, _, _ := w.query()
+			if err := q.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.damage(t, w)
+			w.total = 60
+			again := func() {
+				q, _, _ := w.query()
+				if err := q.Repair(t.Context(), Repair{Rewind: c.rewind, Step: func(string) {}}); err != nil {
+					t.Fatal(err)
+				}
+				q, _, _ = w.query()
+				if err := q.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q, _, _ = w.query()
+			err := q.Repair(t.Context(), Repair{Rewind: c.rewind, Step: func(said string) {
+				if strings.HasPrefix(said, c.last) {
+					again()
+				}
+			}})
+			if !errcode.Has(err, errcode.DriverFenced) {
+				t.Errorf("the repair that slept: %v", err)
+			}
+			w.total = 70
+			q, _, _ = w.query()
+			if err := q.Run(t.Context()); err != nil {
+				t.Errorf("the next start: %v", err)
+			}
+			w.checkRows(t, w.total)
+		})
+	}
 }
