@@ -53,6 +53,39 @@ func TestTimeTravelByVersionAndByTime(t *testing.T) {
 	}
 }
 
+// TestTimeTravelWhenTheClockWentBack: versions are dated by the clock of who committed them. As of a time is the newest version dated by then, so that a version from a
+// clock that ran ahead hides nothing of what came after the clock was set right.
+func TestTimeTravelWhenTheClockWentBack(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ddl, err := schema.ParseDDL("id BIGINT, p_str STRING")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tbl, err := table.Create(t.Context(), mem.New(), table.Options{Now: func() time.Time { return now }}, table.Definition{Schema: ddl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, hour := range []int{1, 2, 90000, 3, 4} {
+		now = time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)
+		appendIDs(t, tbl, i)
+	}
+	for hour, version := range map[int]int64{0: 0, 1: 1, 2: 2, 3: 4, 4: 5, 89999: 5, 90000: 5} {
+		snap, err := tbl.AsOf(t.Context(), time.Date(2026, 1, 1, hour, 30, 0, 0, time.UTC))
+		if err != nil || snap.Version() != version {
+			t.Errorf("half an hour after hour %d: version %d, %v; want %d", hour, snap.Version(), err, version)
+		}
+	}
+	history, err := tbl.History(t.Context(), 0)
+	if err != nil || len(history) != 6 {
+		t.Fatalf("%d commits, %v", len(history), err)
+	}
+	for i, c := range history {
+		if c.Version != int64(5-i) {
+			t.Errorf("%d. in the history is version %d", i, c.Version)
+		}
+	}
+}
+
 func TestCreatingTwiceOpensTheFirst(t *testing.T) {
 	store := mem.New()
 	ddl, err := schema.ParseDDL("id BIGINT NOT NULL, s STRUCT<a: INT NOT NULL>")
