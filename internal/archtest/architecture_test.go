@@ -75,7 +75,7 @@ func coverageOfOneRecord(t *testing.T, steps []step) map[string][]int {
 // locate is the lines of a function, written as pkg.Name, pkg.Type.Name or pkg.(*Type).Name.
 func locate(s step) (from, to int, err error) {
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, filepath.Join("../..", s.file), nil, 0)
+	f, err := parser.ParseFile(fset, filepath.Join(root, s.file), nil, 0)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -134,7 +134,7 @@ func code(names []string) string {
 
 func readPage(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../..", name))
+	text, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}

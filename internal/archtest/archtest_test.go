@@ -2,17 +2,16 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"microbatch/internal/sourcecode"
 )
+
+// root is the module's folder, from this one.
+const root = "../.."
 
 // rule is a package, or a tree of packages if it ends in "/...", with the packages of ours that it may import (trees likewise).
 type rule struct {
@@ -85,14 +84,14 @@ var drivers = map[string][]string{
 var arrowFree = []string{"ident", "objstore", "objstore/...", "checkpointlog"}
 
 func TestImportsGoDownOnly(t *testing.T) {
-	eachFile(t, func(pkg, file string, imports []string) {
-		test := strings.HasSuffix(file, "_test.go")
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
+		pkg, test := path.Dir(file), strings.HasSuffix(file, "_test.go")
 		r, ok := find(pkg)
 		if !ok {
 			t.Errorf("%s: package %s has no rule", file, pkg)
 			return
 		}
-		for _, imp := range imports {
+		for _, imp := range importsOf(f) {
 			ours, isOurs := strings.CutPrefix(imp, "microbatch/")
 			switch {
 			case isOurs && ours != pkg && !test && !matchAny(r.may, ours) && !(pkg != "ident" && slices.Contains(everywhere, ours)):
@@ -121,14 +120,11 @@ func checkDriver(t *testing.T, pkg, file, imp string) {
 
 func TestNoInitAndADocForEveryPackage(t *testing.T) {
 	docs := map[string]bool{}
-	eachFile(t, func(pkg, file string, _ []string) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		if strings.HasSuffix(file, "_test.go") {
 			return
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := path.Dir(file)
 		docs[pkg] = docs[pkg] || f.Doc.Text() != ""
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
@@ -161,35 +157,10 @@ func match(pattern, pkg string) bool {
 	return pattern == pkg || isTree && (strings.HasPrefix(pkg, tree) || pkg == strings.TrimSuffix(tree, "/"))
 }
 
-// eachFile calls fn for every Go file of the module with its package's path and imports.
-func eachFile(t *testing.T, fn func(pkg, file string, imports []string)) {
-	t.Helper()
-	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && file != "." || d.Name() == "testdata") {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(file, ".go") {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		var imports []string
-		for _, spec := range f.Imports {
-			p, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			imports = append(imports, p)
-		}
-		fn(path.Dir(file), file, imports)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+// importsOf are the paths that a file imports.
+func importsOf(f *ast.File) (paths []string) {
+	for _, spec := range f.Imports {
+		paths = append(paths, strings.Trim(spec.Path.Value, `"`))
 	}
+	return paths
 }

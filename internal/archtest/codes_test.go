@@ -108,7 +108,7 @@ func idOf(v ast.Expr) string {
 // eachText calls fn for every file of the module but those of folders that begin with a dot, binaries of testdata included: they name no codes.
 func eachText(t *testing.T, fn func(file, text string)) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func eachText(t *testing.T, fn func(file, text string)) {
 		if info, err := d.Info(); err != nil || info.Size() > 1<<20 {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join("../..", file))
+		data, err := os.ReadFile(filepath.Join(root, file))
 		if err == nil {
 			fn(file, string(data))
 		}

@@ -2,24 +2,16 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"microbatch/internal/sourcecode"
 )
 
 // TestEveryExportedNameIsDocumented: types, functions, methods, constants and variables. A comment of a group serves all its names.
 func TestEveryExportedNameIsDocumented(t *testing.T) {
-	eachFile(t, func(pkg, file string, _ []string) {
-		if strings.HasSuffix(file, "_test.go") {
-			return
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.Name.Name == "main" {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") || f.Name.Name == "main" {
 			return
 		}
 		for _, name := range undocumented(f) {

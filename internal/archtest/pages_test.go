@@ -3,8 +3,6 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"net/url"
 	"os"
@@ -15,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"microbatch/internal/sourcecode"
 )
 
 var (
@@ -38,7 +38,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 			}
 		}
 		for _, m := range goFile.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 				t.Errorf("%s names %s: %v", page, m[1], err)
 			}
 		}
@@ -82,7 +82,7 @@ func checkLink(t *testing.T, page, target string) string {
 	if file != "" {
 		to = path.Join(path.Dir(page), file)
 	}
-	info, err := os.Stat(filepath.Join("../..", to))
+	info, err := os.Stat(filepath.Join(root, to))
 	if err != nil {
 		return err.Error()
 	}
@@ -127,13 +127,9 @@ func markdown(t *testing.T) (pages []string) {
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	walk(t, func(file string) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		if !strings.HasSuffix(file, "_test.go") {
 			return
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
 		}
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
@@ -147,7 +143,7 @@ func testNames(t *testing.T) map[string]bool {
 // walk calls fn for every file of the project.
 func walk(t *testing.T, fn func(file string)) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("walk: %w", err)
 		}
@@ -171,8 +167,8 @@ func TestDependenciesPageIsComplete(t *testing.T) {
 		required = append(required, m[1])
 	}
 	imported := map[string]bool{}
-	eachFile(t, func(_, _ string, imports []string) {
-		for _, imp := range imports {
+	sourcecode.Each(t, root, func(_ string, f *ast.File) {
+		for _, imp := range importsOf(f) {
 			if module := moduleOf(required, imp); module != "" {
 				imported[module] = true
 			}

@@ -13,6 +13,7 @@ import (
 
 	"microbatch/internal/figures"
 	"microbatch/internal/services"
+	"microbatch/internal/sourcecode"
 )
 
 // killsEnv is the variable that makes the kill test exhaustive ("all"): each point at each of its hits on disk and at the first three on S3, in both formats.
@@ -58,6 +59,11 @@ var everyPlace = map[string]func(t *testing.T) *world{
 func TestKilledAtEachPoint(t *testing.T) {
 	all := os.Getenv(killsEnv) == "all"
 	killAtEachPoint(t, all, func(point string) map[string]scenario { return scenarios(point, all) })
+}
+
+// points are the names of all fault points of the program, sorted.
+func points(t *testing.T) []string {
+	return slices.Sorted(maps.Keys(sourcecode.FaultPoints(t, "../..")))
 }
 
 // killAtEachPoint kills the scenarios of each point at that point, in the middle of their work or at each hit.

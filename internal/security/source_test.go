@@ -2,44 +2,16 @@ package security
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"microbatch/internal/figures"
+	"microbatch/internal/sourcecode"
 )
 
 const root = "../.."
-
-// eachFile parses every Go file of the project.
-func eachFile(t *testing.T, do func(file string, f *ast.File)) {
-	t.Helper()
-	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && file != "." || d.Name() == "testdata") {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(file, ".go") {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		do(file, f)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // program tells whether a file is part of the program, not of its tests and tools.
 func program(t *testing.T) func(file string) bool {
@@ -59,7 +31,7 @@ func program(t *testing.T) func(file string) bool {
 // Certificates are always checked, and no connection is made with a TLS older than 1.2. Not even tests switch that off: what they show would not hold.
 func TestCertificatesAreCheckedAndTLSIsNew(t *testing.T) {
 	product := program(t)
-	eachFile(t, func(file string, f *ast.File) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
@@ -117,7 +89,7 @@ func TestTheProgramKeepsItsHandsOff(t *testing.T) {
 		"syscall.Exec": "no other program takes this one's place",
 	}
 	product := program(t)
-	eachFile(t, func(file string, f *ast.File) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		if !product(file) {
 			return
 		}
@@ -142,7 +114,7 @@ func TestTheProgramKeepsItsHandsOff(t *testing.T) {
 func TestSecretsAreExposedInFewPlaces(t *testing.T) {
 	product := program(t)
 	may := []string{"internal/secret/secret.go", "objstore/s3/config.go", "sources/kafka/client.go", "query/"}
-	eachFile(t, func(file string, f *ast.File) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		if !product(file) || slices.ContainsFunc(may, func(p string) bool { return strings.HasPrefix(file, p) }) {
 			return
 		}
@@ -160,7 +132,7 @@ func TestSecretsAreExposedInFewPlaces(t *testing.T) {
 // Every fuzz target says what holds, and those that this page of promises rests on are there.
 func TestEveryFuzzTargetSaysWhatHolds(t *testing.T) {
 	targets := map[string]bool{}
-	eachFile(t, func(file string, f *ast.File) {
+	sourcecode.Each(t, root, func(file string, f *ast.File) {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") || !strings.HasSuffix(file, "_test.go") {

@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"microbatch/internal/page"
+	"microbatch/internal/sourcecode"
 )
+
+// root is the module's folder, from this one.
+const root = "../../.."
 
 // pageFile is where the results stand.
 const pageFile = root + "/docs/exactly-once.md"
@@ -198,15 +202,10 @@ func code(name string) string {
 
 // TestFaultPoints: every fault point of the sources is described, none is described that is not there, and the page lists them.
 func TestFaultPoints(t *testing.T) {
-	sites, err := faultSites()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string][]string{}
-	for _, s := range sites {
-		files[s.name] = append(files[s.name], "`"+s.file+"`")
-		if faultTexts[s.name].text == "" {
-			t.Errorf("%s: fault point %s is not described in catalogue.go", s.file, s.name)
+	files := sourcecode.FaultPoints(t, root)
+	for name := range files {
+		if faultTexts[name].text == "" {
+			t.Errorf("%s: fault point %s is not described in catalogue.go", files[name][0], name)
 		}
 	}
 	for name := range faultTexts {
@@ -217,7 +216,7 @@ func TestFaultPoints(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| fault point | id | what has happened | in |\n|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, faultTexts[name].id, faultTexts[name].text, strings.Join(files[name], ", "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` |\n", name, faultTexts[name].id, faultTexts[name].text, strings.Join(files[name], "`, `"))
 	}
 	if err := page.Section(pageFile, "fault points", b.String(), *update); err != nil {
 		t.Errorf("%v: %s", err, remedy)

@@ -21,6 +21,7 @@ import (
 	"microbatch/internal/failpoint"
 	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/world"
+	"microbatch/internal/sourcecode"
 	"microbatch/objstore"
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
@@ -215,7 +216,7 @@ var current atomic.Pointer[gate.Process]
 
 // watchFaultPoints makes every fault point an operation of the current process.
 func watchFaultPoints(t *testing.T) {
-	for _, name := range faultPointNames(t) {
+	for name := range sourcecode.FaultPoints(t, root) {
 		if strings.HasPrefix(name, "localfs.") || strings.HasPrefix(name, "s3.") {
 			continue // these are inside an operation, where deaths are tried change by change
 		}
