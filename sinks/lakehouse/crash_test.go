@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,13 +26,12 @@ import (
 )
 
 // life is a query's life on a disk that loses power: six batches, from the fourth on with a new column, with a checkpoint of the log after every two commits,
-// optimize and vacuum in between.
+// optimize, vacuum and clean-up of the log in between. It takes a week, by the clock of the disk too: what is old by one clock alone is kept.
 type life struct {
 	format string
 	disk   *crashfs.FS
 	epoch  ident.Epoch
 	acked  ident.BatchID // the newest that a commit has confirmed
-	clock  time.Duration
 }
 
 const lifeBatches = 6
@@ -49,8 +50,8 @@ func (l *life) run(ctx context.Context) error {
 	for id := ident.BatchID(0); id < lifeBatches; {
 		s, err := New(Config{
 			Store: localfs.NewOn(l.disk, localfs.Options{}), Format: l.format, PartitionBy: []string{"name"}, SchemaEvolution: AddColumns, AllowReplacedFiles: true,
-			Maintenance: Maintenance{OptimizeEvery: time.Hour, VacuumRetain: 48 * time.Hour}, Properties: map[string]string{"delta.checkpointInterval": "2"},
-			Now: func() time.Time { return time.Now().Add(l.clock) },
+			Maintenance: Maintenance{OptimizeEvery: time.Hour, VacuumRetain: 48 * time.Hour},
+			Properties:  map[string]string{"delta.checkpointInterval": "2", "delta.logRetentionDuration": "interval 2 days"},
 		})
 		if err != nil {
 			return err
@@ -113,11 +114,11 @@ func (l *life) batch(ctx context.Context, s *Sink, id ident.BatchID) error {
 	if err := s.Sweep(ctx, sinks.Intent{ID: id}); err != nil {
 		return err
 	}
-	if err := s.Maintain(ctx, time.Now().Add(l.clock)); err != nil {
+	if err := s.Maintain(ctx, time.Now()); err != nil {
 		return err
 	}
-	l.clock += 30 * time.Hour
-	return s.Maintain(ctx, time.Now().Add(l.clock))
+	time.Sleep(30 * time.Hour)
+	return s.Maintain(ctx, time.Now())
 }
 
 // lifePart has two rows, in two partitions.
@@ -187,28 +188,44 @@ func TestPowerLossAtEveryStep(t *testing.T) {
 			if os.Getenv("MICROBATCH_SWEEP") == "all" {
 				step = 1
 			}
-			crashes := 0
-			for k := 1; ; k += step {
-				l := &life{format: format, disk: crashfs.New(), acked: ident.NoBatch}
-				l.disk.CrashAt(k)
-				err := l.run(t.Context())
-				if !l.disk.Lost() {
-					if err != nil {
-						t.Fatalf("without a crash: %v", err)
-					}
-					l.verify(t)
-					break
-				}
+			crashes, whole := 0, false
+			for k := 1; !whole && !t.Failed(); k += step {
+				synctest.Test(t, func(t *testing.T) { whole = liveUntil(t, format, k, random, []int{0, 50, 100}[crashes%3]) })
 				crashes++
-				l.disk = l.disk.Crash(random, []int{0, 50, 100}[crashes%3])
-				if err := l.run(t.Context()); err != nil {
-					t.Fatalf("after a crash at operation %d: %v", k, err)
-				}
-				l.verify(t)
 			}
-			t.Logf("%d crashes", crashes)
+			t.Logf("%d crashes", crashes-1)
 		})
 	}
+}
+
+// liveUntil is a life whose power is lost at the k-th operation, and its continuation. whole: it ended before that.
+func liveUntil(t *testing.T, format string, k int, random *rand.Rand, survives int) (whole bool) {
+	l := &life{format: format, disk: crashfs.New(), acked: ident.NoBatch}
+	removed := map[string]int{}
+	l.disk.Fault(func(op, name string) error {
+		if op == "remove" {
+			removed[path.Ext(name)]++
+		}
+		return nil
+	})
+	l.disk.CrashAt(k)
+	err := l.run(t.Context())
+	if !l.disk.Lost() {
+		if err != nil {
+			t.Fatalf("without a crash: %v", err)
+		}
+		if removed[".parquet"] == 0 || removed[".json"] == 0 {
+			t.Errorf("vacuum and clean-up were to delete something: %v", removed)
+		}
+		l.verify(t)
+		return true
+	}
+	l.disk = l.disk.Crash(random, survives)
+	if err := l.run(t.Context()); err != nil {
+		t.Fatalf("after a crash at operation %d: %v", k, err)
+	}
+	l.verify(t)
+	return false
 }
 
 // TestSweptFilesStayAwayAfterPowerLoss: an attempt died, the batch was made by another one, its files were swept and the batch was recorded; then power was
