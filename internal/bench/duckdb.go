@@ -16,7 +16,20 @@ const duckdbCommand = "duckdb"
 
 // duckdbMain runs a statement and prints the nanoseconds that it took.
 func duckdbMain(ctx context.Context, args []string) error {
-	s, err := duck.Open(duck.Config{MemoryLimit: 8 << 30, Threads: 2, Files: true})
+	return inDuckDB(ctx, 8<<30, func(c *duck.Conn) error {
+		if err := c.Exec(ctx, "SET preserve_insertion_order = false"); err != nil {
+			return err
+		}
+		begin := time.Now()
+		err := c.Exec(ctx, args[0])
+		fmt.Println(time.Since(begin).Nanoseconds())
+		return err
+	})
+}
+
+// inDuckDB connects to a DuckDB in this process.
+func inDuckDB(ctx context.Context, memory int64, do func(*duck.Conn) error) error {
+	s, err := duck.Open(duck.Config{MemoryLimit: memory, Threads: 2, Files: true})
 	if err != nil {
 		return err
 	}
@@ -26,13 +39,7 @@ func duckdbMain(ctx context.Context, args []string) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.Exec(ctx, "SET preserve_insertion_order = false"); err != nil {
-		return err
-	}
-	begin := time.Now()
-	err = c.Exec(ctx, args[0])
-	fmt.Println(time.Since(begin).Nanoseconds())
-	return err
+	return do(c)
 }
 
 // duckdb runs a statement in a process of its own; wall is the time of the statement alone.
@@ -61,29 +68,21 @@ func (b *bench) copyByDuckDB(ctx context.Context, in input, from, dir string) (u
 
 // sameRows makes sure that the Parquet files of two globs hold the same: by the number of rows and the sum of their hashes.
 func sameRows(ctx context.Context, columns, ours, theirs string) error {
-	s, err := duck.Open(duck.Config{Threads: 2, MemoryLimit: 4 << 30, Files: true})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	digest := func(glob string) (string, error) {
-		return c.Text(ctx, fmt.Sprintf("SELECT concat(count(*), ' rows, hash ', sum(hash(%s))) FROM read_parquet(%s)", columns, duck.Literal(glob)))
-	}
-	a, err := digest(ours)
-	if err != nil {
-		return fmt.Errorf("our rows: %w", err)
-	}
-	b, err := digest(theirs)
-	if err != nil {
-		return fmt.Errorf("the peer's rows: %w", err)
-	}
-	if a != b {
-		return fmt.Errorf("we wrote %s, the peer wrote %s", a, b)
-	}
-	return nil
+	return inDuckDB(ctx, 4<<30, func(c *duck.Conn) error {
+		digest := func(glob string) (string, error) {
+			return c.Text(ctx, fmt.Sprintf("SELECT concat(count(*), ' rows, hash ', sum(hash(%s))) FROM read_parquet(%s)", columns, duck.Literal(glob)))
+		}
+		a, err := digest(ours)
+		if err != nil {
+			return fmt.Errorf("our rows: %w", err)
+		}
+		b, err := digest(theirs)
+		if err != nil {
+			return fmt.Errorf("the peer's rows: %w", err)
+		}
+		if a != b {
+			return fmt.Errorf("we wrote %s, the peer wrote %s", a, b)
+		}
+		return nil
+	})
 }

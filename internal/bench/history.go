@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"microbatch/internal/bench/report"
-	"microbatch/objstore/localfs"
 	"microbatch/table"
 	"microbatch/table/action"
 	"microbatch/table/translog"
@@ -80,15 +79,7 @@ const linksOfAFile = 50_000
 
 // write commits the history to a table: its one file again and again, under new names that are links to it.
 func (h history) write(ctx context.Context, dir string) error {
-	store, err := localfs.New(dir, localfs.Options{})
-	if err != nil {
-		return err
-	}
-	t, err := table.Open(ctx, store, table.Options{})
-	if err != nil {
-		return err
-	}
-	files, err := t.Snapshot().Files(ctx)
+	t, files, err := openTable(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"microbatch/internal/duck"
 	"microbatch/objstore/localfs"
 	"microbatch/table"
+	"microbatch/table/action"
 	"microbatch/table/translog"
 )
 
@@ -17,17 +18,23 @@ import (
 const openLogCommand = "open-log"
 
 func openLogMain(ctx context.Context, args []string) error {
-	store, err := localfs.New(args[0], localfs.Options{})
+	_, files, err := openTable(ctx, args[0])
+	fmt.Println(len(files))
+	return err
+}
+
+// openTable opens a table on disk and lists its files.
+func openTable(ctx context.Context, dir string) (*table.Table, []*action.Add, error) {
+	store, err := localfs.New(dir, localfs.Options{})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	t, err := table.Open(ctx, store, table.Options{})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	files, err := t.Snapshot().Files(ctx)
-	fmt.Println(len(files))
-	return err
+	return t, files, err
 }
 
 // measureQuery times a query that wants one row of a table of many files, from exec to exit, against a process that only reads the table's log.
