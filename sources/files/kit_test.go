@@ -86,6 +86,13 @@ func (r *rig) open() *Source {
 	return s
 }
 
+// openOn opens a new source on another checkpoint.
+func (r *rig) openOn(own objstore.Store) error {
+	s, err := New(r.config)
+	must0(r.t, err)
+	return s.Open(r.t.Context(), own)
+}
+
 func (r *rig) plan(s *Source, from ident.Offset, limit sources.Limit) ident.Offset {
 	r.t.Helper()
 	p, err := s.Plan(r.t.Context(), from, limit)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -458,6 +459,44 @@ func TestACheckpointThatDoesNotFitIsRefused(t *testing.T) {
 	must0(t, own.Put(t.Context(), "1", []byte("v1")))
 	if err := s.Open(t.Context(), own); !errcode.Has(err, errcode.SeenLogDamaged) || !strings.Contains(err.Error(), "entry 0 is missing") {
 		t.Error(err)
+	}
+}
+
+// TestAnEntryInThePlaceOfAnotherIsRefused: whatever hides an entry's lines would let its files come again.
+func TestAnEntryInThePlaceOfAnotherIsRefused(t *testing.T) {
+	r := newRig(t)
+	for i := range 13 {
+		r.write(fmt.Sprintf("f%02d", i), 1)
+	}
+	r.all(r.start(), "", sources.Limit{Files: 1})
+	text := map[string][]byte{}
+	for info := range r.own.List(t.Context(), "", "") {
+		data, err := r.own.Get(t.Context(), info.Key)
+		must0(t, err)
+		text[info.Key] = data
+	}
+	compact := text["9.compact"]
+	for name, damage := range map[string]map[string][]byte{
+		"a copy of the next":        {"11": text["12"]},
+		"a copy of the one before":  {"11": text["10"]},
+		"two swapped":               {"10": text["11"], "11": text["10"]},
+		"emptied":                   {"11": []byte("v1")},
+		"the last emptied":          {"12": []byte("v1")},
+		"compact without an end":    {"9.compact": compact[:bytes.LastIndexByte(compact, '\n')]},
+		"compact without its begin": {"9.compact": append([]byte("v1"), compact[bytes.IndexByte(compact[3:], '\n')+3:]...)},
+		"a new one, copied":         {"13": text["12"]},
+	} {
+		own := mem.New()
+		for key, data := range text {
+			must0(t, own.Put(t.Context(), key, data))
+		}
+		must0(t, r.openOn(own))
+		for key, data := range damage {
+			must0(t, own.Put(t.Context(), key, data))
+		}
+		if err := r.openOn(own); !errcode.Has(err, errcode.SeenLogDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

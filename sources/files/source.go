@@ -100,14 +100,22 @@ func (s *Source) Open(ctx context.Context, own objstore.Store) error {
 	return nil
 }
 
-// load reads the seen-log anew and forgets what was only in memory.
+// load reads the seen-log anew and forgets what was only in memory. Every entry has a file and every line says of which entry it is, so an entry that was emptied, or stands in the
+// place of another, is noticed: its files would not be known, and come again.
 func (s *Source) load(ctx context.Context) error {
-	seen := newSeenSet()
+	seen, at := newSeenSet(), int64(-1)
 	log, err := checkpointlog.OpenCompact(ctx, s.own, compactInterval, func(text []byte) error {
-		f, _, err := parseLine(s.root, text)
+		f, id, err := parseLine(s.root, text)
+		if err == nil && id != at && id != at+1 {
+			return errcode.SeenLogDamaged.New("", "line %.80q is of entry %d, but stands behind entry %d", text, id, at)
+		}
+		at = id
 		seen.add(f)
 		return err
 	})
+	if err == nil && at != log.Last() {
+		err = errcode.SeenLogDamaged.New(s.own.URL(), "the newest entry is %d, but the newest line is of entry %d", log.Last(), at)
+	}
 	if err != nil {
 		return seenLogError(err)
 	}
