@@ -333,6 +333,35 @@ func TestMetadataAndEndsThatCannotBeTrueAreAskedForAgain(t *testing.T) {
 	}
 }
 
+// A start asks again, too, when the topic, or its only partition, is missing from an answer.
+func TestAStartAsksAgainForATopicThatTheMetadataLack(t *testing.T) {
+	for name, partitions := range map[string][]int32{"the topic": nil, "its only partition": {0}} {
+		for answers := range 6 {
+			t.Run(fmt.Sprintf("%s is missing %d times", name, answers), func(t *testing.T) {
+				bubble(t, kafkamodel.Config{}, func(k *kit) {
+					k.Create("orders", 1)
+					k.produce(0, 0, 100)
+					open := func() error {
+						s, err := kafka.New(k.config())
+						if err != nil {
+							k.Fatal(err)
+						}
+						defer s.Close()
+						return s.Open(k.Context(), k.own)
+					}
+					k.Hide("orders", answers, partitions...)
+					if err := open(); (err != nil) != (answers >= 4) || err != nil && !errcode.Has(err, errcode.KafkaTopicMissing) {
+						k.Error(err)
+					}
+					if err := open(); err != nil {
+						k.Error("the next start:", err)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestHolesAreCoveredWhereverTheyLie(t *testing.T) {
 	holes := func(gone ...[2]int64) func(kafkamodel.Record) bool {
 		return func(r kafkamodel.Record) bool {
