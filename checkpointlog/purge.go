@@ -35,7 +35,10 @@ func (c *Checkpoint) RaiseLowWatermark(ctx context.Context, id ident.BatchID) er
 		return err
 	}
 	err = c.Store.PutIfAbsent(ctx, lowWatermarkDir+id.String(), data)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) { // who put it may have died before it was durable, and what is deleted next relies on it
+		err = c.Store.Sync(ctx, lowWatermarkDir+id.String())
+	}
+	if err != nil {
 		return fmt.Errorf("raise low watermark to %d: %w", id, err)
 	}
 	return nil

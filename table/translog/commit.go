@@ -169,13 +169,13 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 		if err != nil {
 			return s, false, err
 		}
+		next := s.apply(v, actions, size)
+		if err := p.log.Durable(ctx, next); err != nil { // ours, too: the answer to its put was lost, so it may be there and not durable
+			return s, false, err
+		}
 		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID && !bugs.Is(bugs.OwnIsForeign) {
 			next, _, err := p.landed(ctx, s)
 			return next, true, err
-		}
-		next := s.apply(v, actions, size)
-		if err := p.log.Durable(ctx, next); err != nil {
-			return s, false, err
 		}
 		if err := p.change.Admit(next); err != nil && !bugs.Is(bugs.TxnCheckedOnce) {
 			return next, false, err
