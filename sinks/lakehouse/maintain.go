@@ -41,6 +41,7 @@ func (s *Sink) due(ctx context.Context, t *table.Table, now time.Time) (optimize
 		}
 		s.done = &done
 	}
+	changed := s.done.PutRight(now)
 	every := s.cfg.Maintenance.OptimizeEvery
 	optimize = every > 0 && now.Sub(s.done.Optimized) >= every
 	clean = now.Sub(s.done.Cleaned) >= cleanEvery
@@ -50,7 +51,7 @@ func (s *Sink) due(ctx context.Context, t *table.Table, now time.Time) (optimize
 	if clean {
 		s.done.Cleaned = now
 	}
-	if optimize || clean {
+	if changed || optimize || clean {
 		err = s.done.Save(ctx, t.Log())
 	}
 	return optimize, clean, err

@@ -190,3 +190,37 @@ func (s *overtaken) List(ctx context.Context, prefix, after string) iter.Seq2[ob
 	}
 	return s.Store.List(ctx, prefix, after)
 }
+
+// TestUpkeepGoesOnAfterAClockThatWasYearsAhead: a machine started with its clock ten years ahead, upkeep was done and noted, then the clock was put right.
+func TestUpkeepGoesOnAfterAClockThatWasYearsAhead(t *testing.T) {
+	for name, restart := range map[string]bool{"one process": false, "several": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlace("delta")
+				start := func(epoch ident.Epoch) *Sink {
+					return p.start(t, sinktest.Query("q", epoch), func(c *Config) { c.Maintenance.OptimizeEvery = time.Hour }).Sink.(*Sink)
+				}
+				s := start(1)
+				maintain := func(at time.Time) {
+					t.Helper()
+					if err := s.Maintain(t.Context(), at); err != nil {
+						t.Fatal(err)
+					}
+				}
+				maintain(time.Now())
+				maintain(time.Now().Add(10 * 365 * 24 * time.Hour))
+				if restart {
+					s = start(2)
+				}
+				maintain(time.Now())
+				time.Sleep(2 * time.Hour)
+				if restart {
+					s = start(3)
+				}
+				if optimize, _, err := s.due(t.Context(), s.Table(), time.Now()); err != nil || !optimize {
+					t.Errorf("it is due: %v, %v", optimize, err)
+				}
+			})
+		})
+	}
+}

@@ -38,6 +38,16 @@ func LoadDone(ctx context.Context, log *translog.Log, now time.Time) (Done, erro
 	return d, nil
 }
 
+// PutRight makes a time that is still to come now: a clock that was ahead has noted it. It reports whether there was one.
+func (d *Done) PutRight(now time.Time) (changed bool) {
+	for _, at := range []*time.Time{&d.Optimized, &d.Cleaned} {
+		if at.After(now) {
+			*at, changed = now, true
+		}
+	}
+	return changed
+}
+
 // Save writes it.
 func (d Done) Save(ctx context.Context, log *translog.Log) error {
 	data, err := json.Marshal(d)
