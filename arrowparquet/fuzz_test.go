@@ -3,14 +3,13 @@ package arrowparquet_test
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/arrowparquet"
 	"microbatch/arrowparquet/parquettest"
+	"microbatch/internal/corpus"
 	"microbatch/internal/heap"
 	"microbatch/schema"
 )
@@ -37,15 +36,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.Add(buf.Bytes())
 	}
-	names, err := filepath.Glob("../table/testdata/spark/*/table/*.parquet")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no files of Spark: %v", err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range corpus.Files(f, "../table/testdata/spark/*/table/*.parquet") {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

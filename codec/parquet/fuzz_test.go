@@ -2,14 +2,13 @@ package parquet
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/arrowparquet"
 	"microbatch/codec"
+	"microbatch/internal/corpus"
 	"microbatch/internal/errcode"
 	"microbatch/internal/heap"
 	"microbatch/schema"
@@ -17,15 +16,7 @@ import (
 
 // FuzzDecode: a file of any bytes is damage with a code that names it, or rows of the declared schema; its units hold each row once; memory is bounded.
 func FuzzDecode(f *testing.F) {
-	names, err := filepath.Glob("../../table/testdata/spark/*/table/*.parquet")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no files of Spark: %v", err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range corpus.Files(f, "../../table/testdata/spark/*/table/*.parquet") {
 		f.Add(data, int64(1))
 		f.Add(data[:len(data)/2], int64(1<<40))
 	}

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"microbatch/internal/corpus"
 	"microbatch/internal/errcode"
 )
 
@@ -19,15 +18,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("? [a]\n: b", "a[0]=1")
 	f.Add("a: &x {b: *x}", "a.b=[")
 	f.Add("? a", "a=\n-")
-	names, err := filepath.Glob("testdata/faults/*")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no faulty files: %v", err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, text := range corpus.Files(f, "testdata/faults/*") {
 		f.Add(string(text), "sink.table.path=/x")
 	}
 	f.Fuzz(func(t *testing.T, text, set string) {

@@ -2,11 +2,10 @@ package action
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"microbatch/internal/corpus"
 	"microbatch/objstore"
 )
 
@@ -38,15 +37,7 @@ func FuzzDecodePath(f *testing.F) {
 
 // FuzzDecode: the lines of a log are an error, or actions whose own lines are read as the same actions again.
 func FuzzDecode(f *testing.F) {
-	names, err := filepath.Glob("../testdata/spark/*/table/_delta_log/*.json")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no logs of Spark: %v", err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range corpus.Files(f, "../testdata/spark/*/table/_delta_log/*.json") {
 		if len(data) < 8<<10 {
 			f.Add(data)
 		}

@@ -3,8 +3,6 @@ package datafile
 import (
 	"encoding/binary"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"microbatch/internal/corpus"
 	"microbatch/internal/heap"
 	"microbatch/objstore"
 	"microbatch/objstore/mem"
@@ -94,15 +93,7 @@ func FuzzPartitionValue(f *testing.F) {
 
 // FuzzVector: a deletion vector, inline or in a file, is an error or a set that can be walked, in memory bounded by its size.
 func FuzzVector(f *testing.F) {
-	files, err := filepath.Glob("../testdata/spark/c_deletion_vectors/table/*.bin")
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no vectors of Spark: %v", err)
-	}
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range corpus.Files(f, "../testdata/spark/c_deletion_vectors/table/*.bin") {
 		f.Add(data[9:], int64(1))
 	}
 	f.Add(append(binary.LittleEndian.AppendUint64(nil, 1<<31), 0, 0, 0, 0, 0), int64(1))

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"microbatch/internal/corpus"
 	"microbatch/internal/errcode"
 	"microbatch/internal/heap"
 	"microbatch/objstore"
@@ -80,28 +80,15 @@ func mustStore(t *testing.T, store objstore.Store, key string, data []byte) {
 	}
 }
 
-// sparkLogs are the lines of the logs that Spark has written.
-func sparkLogs(f *testing.F) (logs [][]byte) {
-	names, err := filepath.Glob("../testdata/spark/*/table/_delta_log/*.json")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no logs of Spark: %v", err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		logs = append(logs, data)
-	}
-	return logs
+// sparkLogs are the lines of the short logs that Spark has written.
+func sparkLogs(f *testing.F) [][]byte {
+	return slices.DeleteFunc(corpus.Files(f, "../testdata/spark/*/table/_delta_log/*.json"), func(log []byte) bool { return len(log) >= 8<<10 })
 }
 
 // FuzzLog: a log of two versions with any lines can be read, or is an error that says where it is damaged.
 func FuzzLog(f *testing.F) {
 	for _, log := range sparkLogs(f) {
-		if len(log) < 8<<10 {
-			f.Add([]byte(fuzzProtocol+fuzzMetadata), log)
-		}
+		f.Add([]byte(fuzzProtocol+fuzzMetadata), log)
 	}
 	for _, line := range []string{
 		`{"add":{"path":"../../etc/passwd","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}`,
@@ -130,9 +117,7 @@ func FuzzLog(f *testing.F) {
 // FuzzCheckpointJSON: the table checkpoint of our own dress, of any text, with a commit after it.
 func FuzzCheckpointJSON(f *testing.F) {
 	for i, log := range sparkLogs(f) {
-		if len(log) < 8<<10 {
-			f.Add(fmt.Appendf(nil, `{"checkpointMetadata":{"version":3,"tags":{"microbatch.lines":"%d"}}}`+"\n"+fuzzProtocol+fuzzMetadata+"%s", i, log))
-		}
+		f.Add(fmt.Appendf(nil, `{"checkpointMetadata":{"version":3,"tags":{"microbatch.lines":"%d"}}}`+"\n"+fuzzProtocol+fuzzMetadata+"%s", i, log))
 	}
 	f.Add([]byte(fuzzProtocol + fuzzMetadata + `{"sidecar":{"path":"../x","sizeInBytes":1,"modificationTime":1}}`))
 	f.Add([]byte(`{"checkpointMetadata":{"version":3,"tags":{"microbatch.lines":"1000000000"}}}` + "\n" + fuzzProtocol + fuzzMetadata))
@@ -146,15 +131,7 @@ func FuzzCheckpointJSON(f *testing.F) {
 
 // FuzzCheckpointParquet: the table checkpoint of a Delta table, of any bytes, and any hint that points at it.
 func FuzzCheckpointParquet(f *testing.F) {
-	names, err := filepath.Glob("../testdata/spark/*/table/_delta_log/*.checkpoint*.parquet")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no checkpoints of Spark: %v", err)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range corpus.Files(f, "../testdata/spark/*/table/_delta_log/*.checkpoint*.parquet") {
 		f.Add(data, []byte(`{"version":3,"size":12,"parts":1000000000}`))
 	}
 	f.Add(ownCheckpoint(f), []byte(`{"version":9223372036854775807}`))
