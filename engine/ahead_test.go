@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -190,6 +192,20 @@ func TestManyRejectedRowsGoThroughAFile(t *testing.T) {
 	most := runWide(t, 40_000, 40_000, 10) // 4,000 rows of 10 kB
 	if most > 4*rejectsInMemory {
 		t.Errorf("%d bytes held at once for 40 MB of rejected rows", most)
+	}
+}
+
+func TestRejectedRowsThatCannotBeSpooledAreAnErrorWithThePlace(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	t.Setenv("TMPDIR", gone)
+	w := newWorld(10)
+	q, _, _ := w.query()
+	q.OnError, q.Alloc = RejectRows, memory.DefaultAllocator
+	r := newRejects(&q, Work{})
+	defer r.close()
+	err := r.add([]batch.Rejected{{Raw: make([]byte, rejectsInMemory+1)}})
+	if !errcode.Has(err, errcode.SpoolFailed) || !strings.Contains(err.Error(), gone) {
+		t.Error(err)
 	}
 }
 

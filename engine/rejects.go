@@ -108,10 +108,10 @@ func (r *rejects) toFile() error {
 	if r.spill == nil {
 		f, err := os.CreateTemp("", "microbatch-rejects-")
 		if err != nil {
-			return fmt.Errorf("rejected rows: %w", err)
+			return errcode.SpoolFailed.Wrap(err, "", "rejected rows")
 		}
 		if err := os.Remove(f.Name()); err != nil {
-			return fmt.Errorf("rejected rows: %w", err)
+			return errcode.SpoolFailed.Wrap(err, "", "rejected rows")
 		}
 		r.spill, r.writer = f, ipc.NewWriter(f, ipc.WithSchema(batch.RejectedSchema()), ipc.WithAllocator(r.q.Alloc))
 	}
@@ -119,7 +119,7 @@ func (r *rejects) toFile() error {
 	defer record.Release()
 	r.bytes = 0
 	if err := r.writer.Write(record); err != nil {
-		return fmt.Errorf("rejected rows: %w", err)
+		return errcode.SpoolFailed.Wrap(err, "", "rejected rows")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (r *rejects) stream(context.Context) batch.Stream {
 
 func (r *rejects) readFile(yield func(batch.Chunk, error) bool) bool {
 	fail := func(err error) bool {
-		yield(batch.Chunk{}, fmt.Errorf("rejected rows: %w", err))
+		yield(batch.Chunk{}, errcode.SpoolFailed.Wrap(err, "", "rejected rows"))
 		return false
 	}
 	if err := r.writer.Close(); err != nil {

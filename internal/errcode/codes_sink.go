@@ -15,8 +15,8 @@ var (
 		Safe: "The batch is not recorded: it is passed again with the same batch id, at most `max_restarts` times in a row.",
 		Next: "Raise `timeout` of the sink, lower `max_rows` of the trigger, or make the command faster."}
 	SpoolFailed = Code{ID: "MB5005", Title: "the rows of a batch could not be spooled to local disk", Class: Stop,
-		Safe: "The batch was not passed on.",
-		Next: "Free space in the spool directory (TMPDIR unless `spool_dir` is set) and start again."}
+		Safe: "The batch was not passed on, and nothing of it is visible.",
+		Next: "Free space in the folder for temporary files (TMPDIR, or for foreachbatch its `spool_dir`), or name another one, and start again."}
 	ConsoleFailed = Code{ID: "MB5006", Title: "the console sink could not write", Class: Stop,
 		Safe: "The batch is not recorded and is printed again at the next start.",
 		Next: "Check where the output goes (a closed pipe, a full disk)."}

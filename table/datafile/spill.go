@@ -1,7 +1,6 @@
 package datafile
 
 import (
-	"fmt"
 	"hash/maphash"
 	"io"
 	"iter"
@@ -10,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/internal/errcode"
 )
 
 // spillBuckets is over how many temporary files the rows are spread by their partition.
@@ -56,15 +57,15 @@ func (s *spill) flush(b *bucket) error {
 	defer rec.Release()
 	if b.file == nil {
 		if b.file, err = os.CreateTemp(s.dir, "microbatch-spill-*"); err != nil {
-			return fmt.Errorf("datafile: spill: %w", err)
+			return errcode.SpoolFailed.Wrap(err, "", "rows of partitions beyond those whose files are open")
 		}
 		if err := os.Remove(b.file.Name()); err != nil {
-			return fmt.Errorf("datafile: spill: %w", err)
+			return errcode.SpoolFailed.Wrap(err, "", "rows of partitions beyond those whose files are open")
 		}
 		b.ipc = ipc.NewWriter(b.file, ipc.WithSchema(rec.Schema()), ipc.WithAllocator(s.alloc))
 	}
 	if err := b.ipc.Write(rec); err != nil {
-		return fmt.Errorf("datafile: spill: %w", err)
+		return errcode.SpoolFailed.Wrap(err, "", "rows of partitions beyond those whose files are open")
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (s *spill) flush(b *bucket) error {
 func (s *spill) read(i int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		if err := s.each(i, func(rec arrow.RecordBatch) bool { return yield(rec, nil) }); err != nil {
-			yield(nil, fmt.Errorf("datafile: read spill: %w", err))
+			yield(nil, errcode.SpoolFailed.Wrap(err, "", "rows of partitions beyond those whose files are open"))
 		}
 	}
 }

@@ -2,10 +2,12 @@ package datafile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
+	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/objstore/faultstore"
 	"microbatch/objstore/mem"
@@ -153,6 +156,26 @@ func TestManyPartitionsKeepFewFilesOpenAndGetOneFileEach(t *testing.T) {
 				t.Errorf("temporary files left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+func TestRowsThatCannotBeSpilledAreAnErrorWithThePlace(t *testing.T) {
+	alloc := checked(t)
+	gone := filepath.Join(t.TempDir(), "gone")
+	s := NewStage(mem.New(), Spec{Schema: twoColumns(), PartitionBy: []string{"p"}, Alloc: alloc, MaxOpen: 1, TempDir: gone})
+	var err error
+	for _, r := range records(alloc, 100, 10, func(i int) string { return fmt.Sprintf("p%d", i%10) }) {
+		err = errors.Join(err, s.Write(t.Context(), r))
+		r.Release()
+	}
+	if err == nil {
+		_, err = s.Finish(t.Context())
+	}
+	if !errcode.Has(err, errcode.SpoolFailed) || !strings.Contains(err.Error(), gone) {
+		t.Error(err)
+	}
+	if err := s.Abort(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
