@@ -12,6 +12,9 @@ import (
 
 const epochDir = "_engine/epoch/"
 
+// epochsKept is how many entries of claimed epochs stay: they are the history of starts.
+const epochsKept = 100
+
 // Epoch is the content of _engine/epoch/<e>: who claimed it, and what its pipeline was.
 type Epoch struct {
 	Epoch       ident.Epoch       `json:"epoch"`
@@ -60,11 +63,16 @@ func (c *Checkpoint) ReadEpoch(ctx context.Context, e ident.Epoch) (Epoch, error
 }
 
 // Claim puts entry under the first free epoch above the claimed ones and above floor (the epoch found in the sink), and returns the epoch.
-// Losing a race for one number is no error: the next is tried, because the newest wins.
+// Losing a race for one number is no error: the next is tried, because the newest wins. Each claim deletes the oldest entries beyond those that are kept: a query
+// that is started often and finds nothing to do has no batch after which it would purge.
 func (c *Checkpoint) Claim(ctx context.Context, floor ident.Epoch, run ident.RunID, entry Epoch) (ident.EntryID, error) {
-	newest, err := c.NewestEpoch(ctx)
+	all, err := c.Epochs(ctx)
 	if err != nil {
 		return ident.EntryID{}, err
+	}
+	var newest ident.Epoch
+	if len(all) > 0 {
+		newest = all[len(all)-1]
 	}
 	if bugs.Is(bugs.ForgetSinkEpoch) {
 		floor = 0
@@ -81,6 +89,9 @@ func (c *Checkpoint) Claim(ctx context.Context, floor ident.Epoch, run ident.Run
 		}
 		err = c.Store.PutIfAbsent(ctx, epochDir+e.String(), data)
 		if err == nil || bugs.Is(bugs.SharedEpoch) && errors.Is(err, fs.ErrExist) {
+			if len(all) >= epochsKept {
+				_ = c.keepNewest(ctx, epochDir, epochsKept) // what it leaves, the next claim takes
+			}
 			return id, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {

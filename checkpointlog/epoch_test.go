@@ -72,3 +72,18 @@ func TestNoEpochFollowsTheLast(t *testing.T) {
 		t.Errorf("above the last epoch of the checkpoint: %v, %v", id, err)
 	}
 }
+
+// TestEpochsOfStartsWithoutBatchesDoNotGrowForEver: a query that is started every minute and finds nothing new has no batch to purge after. Each fence of a batch
+// lists the epochs.
+func TestEpochsOfStartsWithoutBatchesDoNotGrowForEver(t *testing.T) {
+	c := NewCheckpoint(mem.New())
+	for range 3 * epochsKept {
+		if _, err := c.Claim(t.Context(), 0, ident.NewRunID(), Epoch{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := c.Epochs(t.Context())
+	if err != nil || len(all) != epochsKept || all[epochsKept-1] != 3*epochsKept {
+		t.Errorf("%d epochs, %v", len(all), err)
+	}
+}

@@ -13,9 +13,6 @@ import (
 
 const lowWatermarkDir = "_engine/low-watermark/"
 
-// epochsKept is how many entries of claimed epochs stay: they are the history of starts.
-const epochsKept = 100
-
 // LowWatermark is the highest id that does not count any more; ident.NoBatch if nothing was ever purged.
 func (c *Checkpoint) LowWatermark(ctx context.Context) (ident.BatchID, error) {
 	ns, err := c.listNumbers(ctx, lowWatermarkDir)
@@ -68,24 +65,23 @@ func (c *Checkpoint) Purge(ctx context.Context, id ident.BatchID, offsets, commi
 	return c.purgeOwn(ctx)
 }
 
-// purgeOwn deletes low watermarks below the highest and all but the newest epochs.
+// purgeOwn deletes low watermarks below the highest.
 func (c *Checkpoint) purgeOwn(ctx context.Context) error {
-	for _, own := range []struct {
-		dir  string
-		keep int
-	}{{lowWatermarkDir, 1}, {epochDir, epochsKept}} {
-		dir, keep := own.dir, own.keep
-		ns, err := c.listNumbers(ctx, dir)
-		if err != nil {
-			return err
-		}
-		if bugs.Is(bugs.PurgeReopens) {
-			keep = 0
-		}
-		for _, n := range ns[:max(0, len(ns)-keep)] {
-			if err := c.Store.Delete(ctx, fmt.Sprint(dir, n)); err != nil {
-				return fmt.Errorf("purge %s%d: %w", dir, n, err)
-			}
+	if bugs.Is(bugs.PurgeReopens) {
+		return errors.Join(c.keepNewest(ctx, lowWatermarkDir, 0), c.keepNewest(ctx, epochDir, 0))
+	}
+	return c.keepNewest(ctx, lowWatermarkDir, 1)
+}
+
+// keepNewest deletes all files of a directory of ours but the newest few, ascending.
+func (c *Checkpoint) keepNewest(ctx context.Context, dir string, keep int) error {
+	ns, err := c.listNumbers(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range ns[:max(0, len(ns)-keep)] {
+		if err := c.Store.Delete(ctx, fmt.Sprint(dir, n)); err != nil {
+			return fmt.Errorf("purge %s%d: %w", dir, n, err)
 		}
 	}
 	return nil
