@@ -1,15 +1,12 @@
 package interleave_test
 
 import (
-	"context"
-	"io"
 	"testing"
 
 	"microbatch/engine"
 	"microbatch/internal/sim/gate"
 	"microbatch/internal/sim/interleave"
 	"microbatch/internal/sim/world"
-	"microbatch/objstore"
 )
 
 // Where drivers wait.
@@ -42,8 +39,4 @@ func TestInterleavings(t *testing.T) {
 }
 
 // lockLost runs a driver as if the lock of the checkpoint were free: on a disk it may be on another machine, by NFS.
-func lockLost(_ *gate.Process, q *engine.Query) { q.Checkpoint = noLock{q.Checkpoint} }
-
-type noLock struct{ objstore.Store }
-
-func (noLock) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
+func lockLost(_ *gate.Process, q *engine.Query) { q.Checkpoint = world.Unlocked{Store: q.Checkpoint} }

@@ -57,7 +57,7 @@ func New(m Medium, partitions int) *World {
 	w := &World{Topic: &Topic{Ends: make([]int64, partitions)}, Format: "parquet", medium: m, stores: map[string]objstore.Store{}, disks: map[string]*crashfs.FS{}}
 	for _, place := range Places() {
 		if m == Objects {
-			w.stores[place] = unlocked{mem.New()}
+			w.stores[place] = Unlocked{mem.New()}
 			continue
 		}
 		w.mount(place, crashfs.New())
@@ -69,7 +69,7 @@ func New(m Medium, partitions int) *World {
 func On(stores map[string]objstore.Store, partitions int) *World {
 	w := New(Objects, partitions)
 	for place, s := range stores {
-		w.stores[place] = unlocked{s}
+		w.stores[place] = Unlocked{s}
 	}
 	return w
 }
@@ -89,7 +89,7 @@ func (w *World) Clone() *World {
 			c.mount(place, d.Clone())
 			continue
 		}
-		c.stores[place] = unlocked{s.(unlocked).Store.(*mem.Store).Clone()}
+		c.stores[place] = Unlocked{s.(Unlocked).Store.(*mem.Store).Clone()}
 	}
 	return c
 }
@@ -156,10 +156,11 @@ func (w *World) Kill() {
 // Disk is a store's file system, for faults; nil for Objects.
 func (w *World) Disk(place string) *crashfs.FS { return w.disks[place] }
 
-// unlocked is a store without locks.
-type unlocked struct{ objstore.Store }
+// Unlocked is a store without locks.
+type Unlocked struct{ objstore.Store }
 
-func (unlocked) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
+// Lock is granted to everybody.
+func (Unlocked) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Query is the world's query as a process runs it: from the topic to the table, rejected rows to theirs, as fast as it goes. Callers change what they need.
 func (w *World) Query(p *gate.Process) engine.Query {
