@@ -15,6 +15,7 @@ import (
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
+	"microbatch/objstore/localfs"
 	"microbatch/objstore/mem"
 	"microbatch/schema"
 	"microbatch/table/action"
@@ -34,7 +35,12 @@ type lake struct {
 
 func newLake(t *testing.T, format translog.Format) *lake {
 	t.Helper()
-	l := &lake{t: t, store: mem.New(), alloc: memory.NewCheckedAllocator(memory.NewGoAllocator())}
+	return newLakeIn(t, mem.New(), format)
+}
+
+func newLakeIn(t *testing.T, store objstore.Store, format translog.Format) *lake {
+	t.Helper()
+	l := &lake{t: t, store: store, alloc: memory.NewCheckedAllocator(memory.NewGoAllocator())}
 	t.Cleanup(func() { l.alloc.AssertSize(t, 0) })
 	l.log = translog.New(l.store, format, func() time.Time { return time.Now().Add(l.offset) })
 	ddl, err := schema.ParseDDL("id BIGINT, p STRING")
@@ -431,5 +437,25 @@ func TestPlanLeavesLargeFilesAndOtherPartitionsAlone(t *testing.T) {
 	// b is large enough, d and g are alone in their partitions; c and a come first, e would be too much with them.
 	if diff := cmp.Diff([]string{"ca", "ef"}, got); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+// TestAClockThatIsYearsAheadLeavesFilesThatAreBeingWritten: they have a temporary name, or are parts of an upload, and nothing else is old.
+func TestAClockThatIsYearsAheadLeavesFilesThatAreBeingWritten(t *testing.T) {
+	store, err := localfs.New(t.TempDir(), localfs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLakeIn(t, store, translog.Delta)
+	w, err := store.Create(t.Context(), "p=0/part-1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.offset = 10 * 365 * 24 * time.Hour
+	if r, err := Vacuum(t.Context(), l.log, VacuumOptions{}); err != nil || r.Tidy != 0 {
+		t.Errorf("vacuum: %+v, %v", r, err)
+	}
+	if err := w.Commit(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

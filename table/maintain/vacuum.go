@@ -49,21 +49,18 @@ func Vacuum(ctx context.Context, log *translog.Log, o VacuumOptions) (VacuumResu
 		retain = 0
 	}
 	cutoff := log.Now().Add(-retain)
-	old, err := oldFiles(ctx, log.Store(), files, cutoff)
-	if err != nil {
-		return result, err
-	}
-	if len(old) > 0 && !o.DryRun { // what is deleted is old by the store's clock too (N4)
+	if !o.DryRun { // what is deleted is old by the store's clock too (N4)
 		now, err := log.StoreTime(ctx)
 		if err != nil {
 			return result, err
 		}
 		if limit := now.Add(-retain); limit.Before(cutoff) && !bugs.Is(bugs.ClockOfTheMachine) {
 			cutoff = limit
-			if old, err = oldFiles(ctx, log.Store(), files, cutoff); err != nil {
-				return result, err
-			}
 		}
+	}
+	old, err := oldFiles(ctx, log.Store(), files, cutoff)
+	if err != nil {
+		return result, err
 	}
 	for _, info := range old {
 		result.Keys = append(result.Keys, info.Key)
