@@ -74,6 +74,9 @@ func pointOfCheckpoint(phase string, op gate.Op) point {
 	case "putifabsent":
 		return point{map[string]string{"offsets": "intend", "commits": "record", "_engine/low-watermark": "release"}[dir], "put " + key}.or("start")
 	case "delete":
+		if dir == "_engine/epoch" {
+			break // of the claim
+		}
 		return point{"release", "delete " + key + " (purge)"}
 	}
 	return point{"start", op.Kind + " " + key}
@@ -97,7 +100,7 @@ func pointOfTable(phase string, op gate.Op) point {
 		return point{phase, "read the table"}
 	case !inLog:
 		return pointOfDataFile(phase, op.Kind, name)
-	case name == "_last_checkpoint" || name == "_maintained":
+	case name == "_last_checkpoint" || name == "_maintained" || name == "_clock":
 		return point{"release", "put " + name}
 	case strings.Contains(name, ".checkpoint."):
 		return point{"release", map[string]string{"putifabsent": "put log checkpoint", "delete": "delete log checkpoint (cleanup)"}[op.Kind]}
