@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/sinks"
@@ -50,7 +51,9 @@ func (d *driver) again(ctx context.Context, err error) error {
 		return err
 	}
 	d.warn("batch %d is prepared again: %v", cur.entry.ID, err)
-	d.local.prefetch.drop() // it reads what follows; of a source that has nothing in this batch that is the same range
+	if !bugs.Is(bugs.AheadIsAnyRange) {
+		d.local.prefetch.drop() // it reads what follows; of a source that has nothing in this batch that is the same range
+	}
 	d.unstage(ctx)
 	d.phase = Prepare
 	return nil

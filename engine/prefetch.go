@@ -91,11 +91,13 @@ func (p *prefetcher) take(i int, r ident.Range) []sources.Split {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.next
-	if n != nil && bugs.Is(bugs.AheadIsAnyRange) {
-		<-n.ready
-		r = ident.Range{From: n.from[i], To: n.plans[i].To}
+	if n == nil {
+		return nil
 	}
-	if n == nil || n.from[i] != r.From || n.plans[i].To != r.To || n.splits[i] == nil {
+	if bugs.Is(bugs.AheadIsAnyRange) {
+		r = n.whatever(i)
+	}
+	if n.from[i] != r.From || n.plans[i].To != r.To || n.splits[i] == nil {
 		return nil
 	}
 	splits := n.splits[i]

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"microbatch/ident"
 	"microbatch/internal/bugs"
 )
 
@@ -15,6 +16,12 @@ func (d *driver) replan() {
 			d.current.ranges[n].To, d.current.ranges[n].Aux = p.To, p.Aux
 		}
 	}
+}
+
+// whatever is the range that was read ahead of source i, in place of the one that is asked for.
+func (n *prefetched) whatever(i int) ident.Range {
+	<-n.ready
+	return ident.Range{From: n.from[i], To: n.plans[i].To}
 }
 
 // tooEarly does before any commit what belongs behind it.

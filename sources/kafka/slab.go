@@ -120,11 +120,7 @@ func (sl *slab) within(records []*kgo.Record) []*kgo.Record {
 		records = records[:len(records)-1]
 	}
 	if bugs.Is(bugs.StopAtHole) {
-		for i := range records {
-			if records[i].Offset != records[0].Offset+int64(i) {
-				return records[:i]
-			}
-		}
+		return untilHole(records)
 	}
 	return records
 }

@@ -5,7 +5,9 @@ import (
 	"path"
 )
 
-// writeInPlace is how a file must not be made: who looks meanwhile, and who looks after a crash, sees half of it. Only a seeded bug comes here (internal/bugs).
+// What must not be done stands here: only seeded bugs come this way (internal/bugs), and no usual build has them.
+
+// writeInPlace makes a file under its own name: who looks meanwhile, and who looks after a crash, sees half of it.
 func (s *Store) writeInPlace(key string, data []byte) error {
 	var f File
 	err := s.inDir(path.Dir(key), func() (err error) {
