@@ -10,16 +10,23 @@ import (
 	"microbatch/table"
 )
 
-func TestTimeTravelByVersionAndByTime(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// createOn makes a table whose clock the test moves.
+func createOn(t *testing.T, now *time.Time) *table.Table {
+	t.Helper()
 	ddl, err := schema.ParseDDL("id BIGINT, p_str STRING")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tbl, err := table.Create(t.Context(), mem.New(), table.Options{Now: func() time.Time { return now }}, table.Definition{Schema: ddl})
+	tbl, err := table.Create(t.Context(), mem.New(), table.Options{Now: func() time.Time { return *now }}, table.Definition{Schema: ddl})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tbl
+}
+
+func TestTimeTravelByVersionAndByTime(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tbl := createOn(t, &now)
 	for i := range 4 {
 		now = now.Add(time.Hour)
 		appendIDs(t, tbl, i)
@@ -57,14 +64,7 @@ func TestTimeTravelByVersionAndByTime(t *testing.T) {
 // clock that ran ahead hides nothing of what came after the clock was set right.
 func TestTimeTravelWhenTheClockWentBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	ddl, err := schema.ParseDDL("id BIGINT, p_str STRING")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tbl, err := table.Create(t.Context(), mem.New(), table.Options{Now: func() time.Time { return now }}, table.Definition{Schema: ddl})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tbl := createOn(t, &now)
 	for i, hour := range []int{1, 2, 90000, 3, 4} {
 		now = time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)
 		appendIDs(t, tbl, i)

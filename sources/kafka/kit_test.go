@@ -133,24 +133,12 @@ func (k *kit) new(c Config) *Source {
 // open is a source that is open and pinned.
 func (k *kit) open(c Config) *Source {
 	k.Helper()
-	s := k.new(c)
-	if err := s.Open(k.Context(), k.own); err != nil {
-		k.Fatal(err)
-	}
-	k.Cleanup(func() { s.Close() })
-	if err := s.Pin(k.Context()); err != nil {
-		k.Fatal(err)
-	}
-	return s
+	return OpenAndPin(k.T, k.new(c), k.own)
 }
 
 func (k *kit) plan(s *Source, from ident.Offset, rows int64) sources.Planned {
 	k.Helper()
-	p, err := s.Plan(k.Context(), from, sources.Limit{Rows: rows})
-	if err != nil {
-		k.Fatal(err)
-	}
-	return p
+	return PlanOf(k.T, s, from, rows)
 }
 
 // read is the ids of a range, sorted, and how many rows were rejected, after a check that the positions add up.

@@ -78,23 +78,12 @@ func (k *kit) open(c kafka.Config) *kafka.Source {
 	if err != nil {
 		k.Fatal(err)
 	}
-	if err := s.Open(k.Context(), k.own); err != nil {
-		k.Fatal(err)
-	}
-	k.Cleanup(func() { s.Close() })
-	if err := s.Pin(k.Context()); err != nil {
-		k.Fatal(err)
-	}
-	return s
+	return kafka.OpenAndPin(k.T, s, k.own)
 }
 
 func (k *kit) plan(s *kafka.Source, from ident.Offset, most int64) sources.Planned {
 	k.Helper()
-	p, err := s.Plan(k.Context(), from, sources.Limit{Rows: most})
-	if err != nil {
-		k.Fatal(err)
-	}
-	return p
+	return kafka.PlanOf(k.T, s, from, most)
 }
 
 // read is the ids of a range, sorted, after a check that the positions add up.

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"microbatch/ident"
+	"microbatch/objstore"
 	"microbatch/sources"
 )
 
@@ -38,6 +40,29 @@ func (n *Notices) Noticed(words ...string) bool {
 	return slices.ContainsFunc(n.Said(), func(text string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 	})
+}
+
+// OpenAndPin is for a source that was just made. It is closed with the test.
+func OpenAndPin(t *testing.T, s *Source, own objstore.Store) *Source {
+	t.Helper()
+	if err := s.Open(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Pin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// PlanOf is a range of at most so many rows.
+func PlanOf(t *testing.T, s *Source, from ident.Offset, most int64) sources.Planned {
+	t.Helper()
+	p, err := s.Plan(t.Context(), from, sources.Limit{Rows: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // ReadIDs are the ids of a range, sorted, after a check that the positions add up.
