@@ -232,6 +232,9 @@ func fileCorruptions() []corruption {
 		{"a file is left by an unknown attempt", Orphan, "part-00000-0123456789abcdef-3-aa.", func(t *testing.T, w *world) {
 			put(t, w.table, "part-00000-0123456789abcdef-3-aa.snappy.parquet", rowsOf(1))
 		}},
+		{"a footer says that it begins before the file", Files, ".parquet", func(t *testing.T, w *world) {
+			edit(t, w.table, data(t, w.table)[0], func(s string) string { return s[:len(s)-5] + "\x01" + s[len(s)-4:] })
+		}},
 		{"the statistics count another number of rows", Count, ".parquet", func(t *testing.T, w *world) { w.match(w.table, w.version(7), `numRecords\\":\d+`, `numRecords\":5`) }},
 		{"commitInfo counts another number of rows", Count, "7.json", func(t *testing.T, w *world) {
 			w.match(w.table, w.version(7), `"numOutputRows":"\d+"`, `"numOutputRows":"5"`)

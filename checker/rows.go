@@ -31,8 +31,11 @@ type watched struct {
 	err error
 }
 
-// ReadAt reads.
+// ReadAt reads. A place outside the object is what damaged bytes have asked for.
 func (w *watched) ReadAt(p []byte, at int64) (int, error) {
+	if at < 0 || at > w.Size() {
+		return 0, fmt.Errorf("the file has %d bytes, none at %d", w.Size(), at)
+	}
 	n, err := w.Object.ReadAt(p, at)
 	if err != nil && err != io.EOF {
 		w.mu.Lock()

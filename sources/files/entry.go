@@ -102,6 +102,9 @@ func parseLine(r root, text []byte) (f file, id int64, err error) {
 		}
 	}
 	key, ok := r.key(l.Path)
+	if l.Path == "" {
+		return file{}, 0, errcode.SeenLogDamaged.New("", "line %.80q names no file", text)
+	}
 	if !ok {
 		return file{}, 0, errcode.SeenLogForeign.New("", "it names %s, which is not below %s", l.Path, r.text)
 	}

@@ -445,8 +445,9 @@ func TestACheckpointThatDoesNotFitIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for content, code := range map[string]errcode.Code{
-		"v2\n":                       errcode.SeenLogDamaged,
-		"v1\n{\"path\":\"file:///in": errcode.SeenLogDamaged,
+		"v2\n":                             errcode.SeenLogDamaged,
+		"v1\n{\"path\":\"file:///in":       errcode.SeenLogDamaged,
+		"v1\n{\"nextBatchWatermarkMs\":0}": errcode.SeenLogDamaged,
 		"v1\n" + `{"path":"file:///elsewhere/a","timestamp":1,"batchId":0}`: errcode.SeenLogForeign,
 	} {
 		own := mem.New()
