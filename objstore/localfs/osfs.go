@@ -27,6 +27,9 @@ func (o *osFS) open() (*os.Root, error) {
 		return r, nil
 	}
 	r, err := os.OpenRoot(o.dir)
+	if info, serr := os.Stat(o.dir); err != nil && serr == nil && !info.IsDir() {
+		return nil, errNotFolder // package os has no name for it, and on Unix no number of the kernel either
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,23 +40,27 @@ func (o *osFS) open() (*os.Root, error) {
 }
 
 func (o *osFS) Create(name string, perm fs.FileMode) (File, error) {
-	return o.file(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
-}
-
-func (o *osFS) Open(name string) (File, error) {
-	return o.file(name, os.O_RDONLY, 0)
-}
-
-func (o *osFS) file(name string, flag int, perm fs.FileMode) (File, error) {
-	r, err := o.open()
+	f, err := o.file(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.OpenFile(name, flag, perm)
+	return &pushed{File: f}, nil
+}
+
+func (o *osFS) Open(name string) (File, error) {
+	f, err := o.file(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+func (o *osFS) file(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	r, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return r.OpenFile(name, flag, perm)
 }
 
 func (o *osFS) Mkdir(name string, perm fs.FileMode) error {

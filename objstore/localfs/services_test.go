@@ -115,6 +115,8 @@ func putting(s *localfs.Store, how, key string) error {
 		return replace(ctx, s, key, data)
 	case "stream":
 		return stream(ctx, s, key, data)
+	case "large":
+		return stream(ctx, s, key, make([]byte, 9<<20))
 	case "delete":
 		return s.Delete(ctx, key)
 	case "sync":

@@ -30,7 +30,7 @@ func TestSystemCallsOfOneWrite(t *testing.T) {
 func kernelCalls(t *testing.T, dir, how, key, inject string) string {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "trace")
-	args := []string{"-f", "-y", "-o", trace, "-e", "trace=openat,write,fsync,fdatasync,linkat,renameat,renameat2,mkdirat,unlinkat"}
+	args := []string{"-f", "-y", "-o", trace, "-e", "trace=openat,write,sync_file_range,fsync,fdatasync,linkat,renameat,renameat2,mkdirat,unlinkat"}
 	if inject != "" {
 		args = append(args, "-e", "inject="+inject)
 	}
@@ -80,7 +80,7 @@ var (
 	at       = regexp.MustCompile(`(?:\d+|AT_FDCWD)<([^>]*)>, "([^"]*)"`)
 	onFD     = regexp.MustCompile(`^\d+<([^>]*)>`)
 	uniqueID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	verbs    = map[string]string{"openat": "create", "linkat": "link", "renameat": "rename", "renameat2": "rename", "mkdirat": "mkdir", "unlinkat": "unlink"}
+	verbs    = map[string]string{"sync_file_range": "push", "openat": "create", "linkat": "link", "renameat": "rename", "renameat2": "rename", "mkdirat": "mkdir", "unlinkat": "unlink"}
 )
 
 // plain says a call in plain words, "" for one that changes nothing of the store. Folders end in a slash.
@@ -91,7 +91,7 @@ func plain(call, dir string) string {
 	}
 	verb, args, result := m[1], m[2], m[4]
 	var names []string
-	if f := onFD.FindStringSubmatch(args); f != nil && (verb == "write" || verb == "fsync" || verb == "fdatasync") {
+	if f := onFD.FindStringSubmatch(args); f != nil && (verb == "write" || verb == "sync_file_range" || verb == "fsync" || verb == "fdatasync") {
 		names = append(names, f[1])
 	} else {
 		for _, n := range at.FindAllStringSubmatch(args, -1) {
