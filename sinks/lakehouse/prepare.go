@@ -2,7 +2,6 @@ package lakehouse
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,7 +10,6 @@ import (
 	"microbatch/batch"
 	"microbatch/internal/errcode"
 	"microbatch/internal/invariant"
-	"microbatch/objstore"
 	"microbatch/schema"
 	"microbatch/sinks"
 	"microbatch/table"
@@ -58,7 +56,9 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 		p.adds, err = p.stage.Finish(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, release(ctx, p.stage, err))
+		ctx, cancel := toDiscard(ctx)
+		defer cancel()
+		return nil, p.stage.Fail(ctx, err)
 	}
 	return p, nil
 }
@@ -106,18 +106,14 @@ func (s *Sink) pull(ctx context.Context, b *batch.Batch, t *table.Table, p *pend
 // discardTime bounds the deletion of staged files after the work's own context has ended.
 const discardTime = 20 * time.Second
 
-func discard(ctx context.Context, stage *datafile.Stage) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
-	defer cancel()
-	return stage.Abort(ctx)
+func toDiscard(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 }
 
-// release gives an attempt that has failed back. After a failed fsync its files stay where they are: the next start looks at what is there, and sweeps.
-func release(ctx context.Context, stage *datafile.Stage, why error) error {
-	if errors.Is(why, objstore.ErrFsync) {
-		return stage.Leave(context.WithoutCancel(ctx))
-	}
-	return discard(ctx, stage)
+func discard(ctx context.Context, stage *datafile.Stage) error {
+	ctx, cancel := toDiscard(ctx)
+	defer cancel()
+	return stage.Abort(ctx)
 }
 
 // Abort deletes the staged files, unless they may have become part of the table.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -276,6 +278,34 @@ func TestAFailedFsyncOfADataFileLeavesItWhereItIs(t *testing.T) {
 	if d, n := p.store.Count("delete", ""), p.store.Count("sync", "")-before; d+n > 0 || len(p.keys(t, ".parquet")) != 1 {
 		t.Errorf("%d deletes, %d syncs, and %q is there", d, n, p.keys(t, ".parquet"))
 	}
+}
+
+// TestAFailedFsyncCountsAmongOtherErrors: the files of two partitions are ended at once; one fails by itself, then the disk says that the fsync of the other has failed.
+func TestAFailedFsyncCountsAmongOtherErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace("parquet", "name")
+		s := p.open(t)
+		if err := s.Check(t.Context(), sinktest.Schema()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Recover(t.Context(), sinktest.Query("q", 1), nil); err != nil {
+			t.Fatal(err)
+		}
+		late, away := faultstore.MustParse("commit:name=even/ slow"), faultstore.MustParse("commit:name=odd/ fail")
+		release := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(release) })
+		late.Release, late.Err, away.Err = release, errcode.StoreFsync.Wrap(objstore.ErrFsync, "", ""), errcode.StoreUnreachable.New("", "away")
+		p.store.Inject(late, away)
+		b := sinktest.Batch(0, "a", memory.NewGoAllocator())
+		b.Parts = []batch.Part{lifePart(sinktest.Schema(), 0)}
+		_, err := s.Prepare(t.Context(), b)
+		if !errors.Is(err, objstore.ErrFsync) || errcode.ClassOf(err) != errcode.Stop {
+			t.Errorf("prepared: %v", err)
+		}
+		if n := p.store.Count("delete", ""); n > 0 {
+			t.Errorf("%d files were deleted", n)
+		}
+	})
 }
 
 func TestAnEntryOfAnotherWriterIsMadeDurableBeforeItIsActedOn(t *testing.T) {

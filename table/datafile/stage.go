@@ -76,6 +76,7 @@ type Stage struct {
 	rows     int64
 	adds     []*action.Add
 	keys     []string // of all files that may exist
+	fsync    error    // of a file that could not be made durable
 }
 
 // partition is one directory, with the writers that are open in it.
@@ -193,6 +194,9 @@ func (s *Stage) end(ctx context.Context, w *writer) error {
 	w.part.open--
 	s.idle.Broadcast()
 	if err != nil {
+		if errors.Is(err, objstore.ErrFsync) {
+			s.fsync = err
+		}
 		return err
 	}
 	s.adds = append(s.adds, add)
@@ -273,16 +277,32 @@ func (s *Stage) endAll(ctx context.Context) error {
 	return group.Wait()
 }
 
+// Fail ends an attempt that has failed: it removes everything that was staged, but after a failed fsync it leaves the files where they are, for the next process
+// looks at what is there. It returns why, and what came of it. Of errors at once the first one is told, and a failed fsync before all others.
+func (s *Stage) Fail(ctx context.Context, why error) error {
+	s.mu.Lock()
+	fsync := s.fsync
+	s.mu.Unlock()
+	switch {
+	case errors.Is(why, objstore.ErrFsync):
+	case fsync != nil:
+		why = errors.Join(fsync, why)
+	default:
+		return errors.Join(why, s.Abort(ctx))
+	}
+	return errors.Join(why, s.leave(ctx))
+}
+
 // Abort removes everything that was staged, durably. It must not be called once the files may be part of a table.
 func (s *Stage) Abort(ctx context.Context) error {
-	err := s.Leave(ctx)
+	err := s.leave(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(err, objstore.Remove(ctx, s.store, s.keys))
 }
 
-// Leave ends the stage without deleting a file that is complete.
-func (s *Stage) Leave(ctx context.Context) error {
+// leave ends the stage without deleting a file that is complete.
+func (s *Stage) leave(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

@@ -1,11 +1,13 @@
 package maintain
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/objstore/faultstore"
 	"microbatch/table/translog"
 )
@@ -42,5 +44,18 @@ func TestOptimizeWhoseAnswerIsLostLeavesTheTableWhole(t *testing.T) {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})
+	}
+}
+
+// TestOptimizeAfterAFailedFsyncDeletesNothing: the files that it could not make durable stay until vacuum.
+func TestOptimizeAfterAFailedFsyncDeletesNothing(t *testing.T) {
+	l := newLake(t, translog.Delta)
+	l.append(0)
+	l.append(2)
+	store := faultstore.New(l.store)
+	store.Inject(faultstore.MustParse("commit lose fsync"))
+	_, err := Optimize(t.Context(), translog.New(store, translog.Delta, l.log.Now), OptimizeOptions{Alloc: l.alloc})
+	if n := store.Count("delete", ""); !errors.Is(err, objstore.ErrFsync) || n > 0 {
+		t.Errorf("optimize: %v, and %d files were deleted", err, n)
 	}
 }

@@ -115,7 +115,7 @@ func (r *rewriter) rewrite(ctx context.Context, group []*action.Add, total *Opti
 	r.groups++
 	adds, err := r.copy(ctx, group, stage)
 	if err != nil {
-		return errors.Join(err, stage.Abort(context.WithoutCancel(ctx)))
+		return stage.Fail(context.WithoutCancel(ctx), err)
 	}
 	failpoint.Hit("optimize.before")
 	// Always behind the state that the plan was made from: what others have removed since, also before the last group, is met on the way.
