@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"microbatch/objstore"
 )
@@ -16,15 +17,7 @@ func (w *Watcher) compare(recorded map[int64]objstore.Info) {
 	if w.main.ledger != nil {
 		newest = w.main.ledger.newest()
 	}
-	for _, id := range slices.Sorted(maps.Keys(recorded)) {
-		if id <= q.low {
-			continue
-		}
-		r.checked(IDs, 1)
-		if id > newest {
-			r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the table, which holds %s", id, upTo(newest))
-		}
-	}
+	w.compareRecorded(slices.DeleteFunc(slices.Sorted(maps.Keys(recorded)), func(id int64) bool { return id <= q.low }), newest)
 	if last := q.last(); newest > last {
 		r.broken(IDs, fmt.Sprintf("offsets/%d", newest), "the table holds batch %d, which the checkpoint does not have: it holds %s", newest, upTo(last))
 	}
@@ -34,6 +27,32 @@ func (w *Watcher) compare(recorded map[int64]objstore.Info) {
 	}
 	w.compareDigests()
 	w.compareEpochs()
+}
+
+// compareRecorded verifies that the recorded batches are in the table, whose newest is given.
+func (w *Watcher) compareRecorded(recorded []int64, newest int64) {
+	r, l := w.report, w.main.ledger
+	if len(recorded) == 0 {
+		return
+	}
+	r.checked(IDs, len(recorded))
+	last := recorded[len(recorded)-1]
+	switch {
+	case last <= newest:
+	case l == nil || l.log.state == nil:
+		r.broken(IDs, fmt.Sprintf("commits/%d", last), "batch %d is recorded, but there is no table", last)
+	case l.log.cut:
+		r.notice("whether the recorded batches above %d are in the table cannot be told: the log is not whole", newest)
+	case newest < 0 && len(l.queries()) > 0:
+		r.broken(IDs, fmt.Sprintf("commits/%d", last), "batch %d of query %s is recorded, but the table holds no batch of it, only of query %s: they do not belong together",
+			last, l.app, strings.Join(l.queries(), " and "))
+	default:
+		for _, id := range recorded {
+			if id > newest {
+				r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the table, which holds %s", id, upTo(newest))
+			}
+		}
+	}
 }
 
 func upTo(batch int64) string {
@@ -53,6 +72,9 @@ func (w *Watcher) compareDigests() {
 				continue
 			}
 			f.compared = o
+			if o.entry == nil {
+				continue // that it cannot be read is said already
+			}
 			w.report.checked(Digest, 1)
 			if hex.EncodeToString(o.sum[:]) != f.digest {
 				w.report.broken(Digest, fmt.Sprintf("offsets/%d", id), "%s holds batch %d with another digest: it covers other offsets than the entry", l.log.at(f.version), id)
@@ -70,7 +92,7 @@ func (w *Watcher) compareNewest(l *ledger) {
 	id := l.newest()
 	o := w.query.offsets[id]
 	code, ok := l.log.state.txns[l.app+"#offsets"]
-	if o == nil || !ok || code&(1<<idBits-1) != id&(1<<idBits-1) { // the last is a batch of a writer without digests
+	if o == nil || o.entry == nil || !ok || code&(1<<idBits-1) != id&(1<<idBits-1) { // the last is a batch of a writer without digests
 		return
 	}
 	w.report.checked(Digest, 1)

@@ -293,7 +293,7 @@ func checkpointCorruptions() []corruption {
 			}
 		}},
 		{"a recorded batch is not in the table", IDs, "commits/5", func(t *testing.T, w *world) { remove(t, w.table, w.version(7)) }},
-		{"there is no table", IDs, "commits/0", func(t *testing.T, w *world) {
+		{"there is no table", IDs, "commits/5", func(t *testing.T, w *world) {
 			for _, key := range keys(t, w.table, "") {
 				remove(t, w.table, key)
 			}

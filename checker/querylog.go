@@ -75,6 +75,8 @@ func (q *queryLog) readQuery(ctx context.Context, r *Report) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if q.query != "" {
 			r.broken(IDs, "metadata", "the query id %s was there and is gone", q.query)
+		} else if len(q.offsets)+len(q.commits) > 0 {
+			r.broken(IDs, "metadata", "it is missing, but the checkpoint has batches: without the query id they would be written again")
 		}
 		return nil
 	}
@@ -133,6 +135,9 @@ func (q *queryLog) look(ctx context.Context, recorded map[int64]objstore.Info, r
 	}
 	q.was = nil // what is there was compared, and what is gone is forgiven
 	q.judge(recorded, offsets, commits, r)
+	if q.query == "" { // the id is there before the first entry, which may have come since it was looked for
+		return q.readQuery(ctx, r)
+	}
 	return nil
 }
 
@@ -314,6 +319,19 @@ func (q *queryLog) judge(recorded, offsets, commits map[int64]objstore.Info, r *
 			r.broken(Epoch, fmt.Sprintf("commits/%d", id), "the batch was recorded in epoch %d and begun in epoch %d", c.epoch, o.epoch)
 		}
 	}
+}
+
+// lacks reports whether the entry of a batch is not there although no purge has taken it: purges go up from the oldest.
+func (q *queryLog) lacks(id int64) bool {
+	if id <= q.low || q.offsets[id] != nil {
+		return false
+	}
+	for other := range q.offsets {
+		if other < id {
+			return true
+		}
+	}
+	return len(q.offsets) == 0
 }
 
 // last is the newest entry of offsets; -1 if there is none.

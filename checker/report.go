@@ -47,7 +47,7 @@ type Batch struct {
 	ID       int64  `json:"batch"`
 	Version  int64  `json:"version"` // of the table; -1: in no version that the log still has
 	Epoch    int64  `json:"epoch"`   // of the commit; 0 if another program made it
-	Digest   string `json:"digest"`  // "ok"; "differs"; "none": by a writer without digests, such as Spark; "purged": the checkpoint no longer has the entry; "unknown": the log no longer tells
+	Digest   string `json:"digest"`  // "ok"; "differs"; "none": by a writer without digests, such as Spark; "purged": the checkpoint no longer has the entry; "missing": it should still have it; "damaged": the entry cannot be read; "unknown": the log no longer tells
 	Recorded bool   `json:"recorded"`
 	Rows     int64  `json:"rows"`     // in the table; -1 if unknown
 	Rejected int64  `json:"rejected"` // in the table of rejected rows; -1 if unknown

@@ -19,6 +19,7 @@ type side struct {
 	ledger  *ledger // nil until there is a table
 	books   *books  // nil: rows are not told apart
 	fresh   []int64 // batches read since they were judged
+	began   bool    // what lies before the log's beginning was told
 	was     map[int64]seenFile
 	foreign func(v *Version) bool // nil: any version of another writer may be there
 }

@@ -24,8 +24,28 @@ func (w *Watcher) summarize() {
 	if r.Query == "" {
 		r.Query = l.app
 	}
+	for _, s := range w.sides() {
+		s.tellBeginning(r)
+	}
 	for _, other := range l.others() {
 		r.notice("query %s has written to this table under the same pipeline name: its rows stand beside those of %s", other, l.app)
+	}
+}
+
+// tellBeginning says what is not compared because the log was cleaned up.
+func (s *side) tellBeginning(r *Report) {
+	l := s.ledger
+	if l.log.base < 0 || s.began {
+		return
+	}
+	s.began = true
+	r.notice("%sthe log goes back to version %d: what came before it is taken from the log checkpoint of version %d and not compared", s.label, l.log.oldest, l.log.base)
+	first := l.newest() + 1
+	for batch := range l.facts {
+		first = min(first, batch)
+	}
+	if first > 0 && !l.sparse {
+		r.notice("of batches 0 to %d the log tells only that they were committed: that each came once, and with the digest of its offsets, is not compared", first-1)
 	}
 }
 
@@ -64,8 +84,12 @@ func (w *Watcher) describe(id int64) Batch {
 	switch {
 	case f.digest == "":
 		b.Digest = "none"
+	case f.compared == nil && w.query != nil && w.query.lacks(id):
+		b.Digest = "missing"
 	case f.compared == nil:
 		b.Digest = "purged"
+	case f.compared.entry == nil:
+		b.Digest = "damaged"
 	case hex.EncodeToString(f.compared.sum[:]) == f.digest:
 		b.Digest = "ok"
 	default:

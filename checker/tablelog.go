@@ -21,6 +21,7 @@ type tableLog struct {
 	oldest int64  // the first version of the unbroken run that the log still has
 	base   int64  // the state began with the log checkpoint of this version; -1: with nothing
 	state  *state // nil before the first look
+	cut    bool   // a version is missing or cannot be read: what it and those behind it hold is not known
 	seen   map[int64]seenFile
 	proved map[int64]objstore.Info // log checkpoints that were compared
 	sums   map[int64]stateSum      // of each version, for log checkpoints that come later
@@ -190,7 +191,7 @@ func (t *tableLog) goOn(ctx context.Context, l *listing, r *Report, to follower)
 			return err
 		}
 		if v == nil { // cannot be read: reported; what follows cannot be judged
-			t.state.version = n
+			t.state.version, t.cut = n, true
 			continue
 		}
 		if err := t.apply(v, r, to); err != nil {
@@ -201,10 +202,10 @@ func (t *tableLog) goOn(ctx context.Context, l *listing, r *Report, to follower)
 			to.progress("versions", n-first+1, newest-first+1)
 		}
 	}
-	for v := range l.commits {
-		if v > newest {
-			r.broken(Log, t.at(newest+1), "the version is missing, but version %d is there", v)
-		}
+	behind := slices.DeleteFunc(slices.Sorted(maps.Keys(l.commits)), func(v int64) bool { return v <= newest })
+	if len(behind) > 0 {
+		t.cut = true
+		r.broken(Log, t.at(newest+1), "the version is missing, but version %d is there", behind[0])
 	}
 	return nil
 }

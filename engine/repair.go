@@ -56,6 +56,8 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 			err = errors.Join(err, r.unlock())
 		}
 	}()
+	steps := 0
+	r.Step = func(text string) { steps++; how.Step(text) }
 	if err := r.prepareRepair(ctx); err != nil {
 		return err
 	}
@@ -63,10 +65,13 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 		return err
 	}
 	if r.DryRun {
+		if steps == 0 {
+			r.Step("there is nothing to mend: a repair would compare the checkpoint with the sink, and change nothing")
+		}
 		return nil
 	}
 	if _, err = r.reconcile(ctx, true); err == nil {
-		r.Step("the checkpoint and the sink agree: `microbatch start` goes on")
+		r.Step("the checkpoint and the sink agree: `microbatch start` is next, which looks at the sources too")
 	}
 	return err
 }
@@ -275,6 +280,9 @@ func (r *repairer) mendCommits(ctx context.Context, top ident.BatchID) error {
 			return err
 		} else if id > proven {
 			continue // pending: the next start runs it
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("it is missing")
 		}
 		r.Step(fmt.Sprintf("commits/%d is mended (%v)", id, err))
 		if err := r.mendCommit(ctx, id, id <= proven, data); err != nil {

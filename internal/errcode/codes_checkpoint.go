@@ -7,7 +7,7 @@ var (
 		Next: "Find out who deleted it (a lifecycle rule, a person, a partial copy). `microbatch checkpoint repair` rebuilds the entry from the table's log where the log holds it, or says why it cannot."}
 	CheckpointDamaged = Code{ID: "MB1102", Title: "a file of the checkpoint is damaged", Class: Corrupt,
 		Safe: "Nothing was written. The rows in the table are whole: a batch is visible completely or not at all.",
-		Next: "Run `microbatch checkpoint repair`: it proves whether the sink holds that batch, and then rebuilds or drops the entry."}
+		Next: "Run `microbatch checkpoint repair`: it rebuilds the file from what the sink proves, drops an entry of a batch that the sink does not hold, or says what is to be done before."}
 	CheckpointBehind = Code{ID: "MB1103", Title: "the checkpoint is older than the sink", Class: Corrupt,
 		Safe: "Nothing was written: going on from this checkpoint would write rows twice or drop new ones.",
 		Next: "Use the newest copy of the checkpoint. If it is lost, `microbatch checkpoint repair` rebuilds the position from the table's log."}

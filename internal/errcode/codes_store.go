@@ -49,11 +49,13 @@ var (
 		Next: "Check the certificate's name and dates, and add the authority that signed it to the system's (or AWS_CA_BUNDLE)."}
 	StoreNotAtomic = Code{ID: "MB1320", Title: "the store does not create objects atomically", Class: Config, Safe: nothingAtAll,
 		Next: "Use a store that honours conditional writes (If-None-Match: *): AWS S3, a recent MinIO or versitygw, or a local disk. An old server may only need an update."}
+	StoreNotFolder = Code{ID: "MB1321", Title: "a file stands where a folder should be", Class: Config, Safe: nothingAtAll,
+		Next: "Name the folder of the table or checkpoint, not a file."}
 )
 
 // storeCodes are MB13xx: stores.
 var storeCodes = []Code{
 	StoreFull, StoreReadOnly, StoreNoPermission, StoreOpenFiles, StoreDiskError, StoreFsync, StoreNoLinks, StoreLocked, StoreLeavesRoot,
 	StoreUncertain, StoreUnreachable, StoreBusy, StoreCredentials, StoreForbidden, StoreNoBucket, StoreClock, StoreEndpoint,
-	StoreUploadGone, StoreCertificate, StoreNotAtomic,
+	StoreUploadGone, StoreCertificate, StoreNotAtomic, StoreNotFolder,
 }

@@ -376,3 +376,23 @@ func TestLockersAndWritersShareAFolder(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestARootThatIsAFileIsSaidToBeOne: somebody names a file where a folder is meant.
+func TestARootThatIsAFileIsSaidToBeOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, file)
+	if _, err := s.Get(t.Context(), "metadata"); !errcode.Has(err, errcode.StoreNotFolder) {
+		t.Errorf("get: %v", err)
+	}
+	if err := s.PutIfAbsent(t.Context(), "metadata", []byte("x")); !errcode.Has(err, errcode.StoreNotFolder) {
+		t.Errorf("put: %v", err)
+	}
+	for _, err := range s.List(t.Context(), "", "") {
+		if !errcode.Has(err, errcode.StoreNotFolder) {
+			t.Errorf("list: %v", err)
+		}
+	}
+}

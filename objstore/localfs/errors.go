@@ -16,6 +16,9 @@ import (
 // errNoLinks is a link(2) that the file system does not have.
 var errNoLinks = errors.New("no hard links here")
 
+// errNotFolder is a root that is a file.
+var errNotFolder = errors.New("it is a file, not a folder")
+
 // asFsync marks the error of a sync (L3).
 func asFsync(err error) error {
 	if err == nil || errors.Is(err, objstore.ErrFsync) {
@@ -59,6 +62,8 @@ func codeOf(err error) (errcode.Code, bool) {
 		return errcode.StoreOpenFiles, true
 	case is(objstore.ErrFsync):
 		return errcode.StoreFsync, true
+	case is(errNotFolder):
+		return errcode.StoreNotFolder, true
 	case is(fs.ErrExist, fs.ErrNotExist):
 		return errcode.Code{}, false
 	case is(syscall.EROFS):

@@ -22,8 +22,8 @@ func checkpointShow(std IO) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [path | pipeline.yaml]",
 		Short: "Show where a query stands",
-		Long: `Show where a query stands: its id, the newest batch, whether one is pending, the offsets it ends at, who drives it, and what a start would refuse.
-Nothing is written or locked.`,
+		Long: `Show where a query stands: its id, the newest batch, whether one is pending, the offsets it ends at, who drives it, and what in it a start would refuse.
+The table is not looked at: see microbatch validate, and microbatch table check --against-checkpoint. Nothing is written or locked.`,
 		Example: "  microbatch checkpoint show orders.yaml\n  microbatch checkpoint show s3://lake/_checkpoints/orders --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ func inspection(out io.Writer, path string, in engine.Inspection) {
 	}
 	line("checkpoint", "%s", path)
 	if in.QueryID == "" && in.Offsets.Count == 0 && in.Epoch == 0 {
-		line("state", "empty: a start would begin a new query")
+		line("state", "there is none: no query has begun here, or it was deleted; `microbatch validate` says what a start would do")
 		return
 	}
 	line("query", "%s", in.QueryID)

@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
 	"microbatch/pipeline"
+	"microbatch/table"
 )
 
 // against compares a table with a checkpoint.
@@ -30,7 +33,20 @@ func (a *against) add(c *cobra.Command) {
 	c.Flags().IntVar(&a.limit, "limit", 20, "with --against-checkpoint: how many `batches` are listed; 0: all")
 }
 
+// flagless says so if a flag that means nothing without --against-checkpoint was given: whoever gives it believes that a comparison was made.
+func (a *against) flagless(c *cobra.Command) error {
+	for _, name := range []string{"rejected", "limit"} {
+		if c.Flags().Changed(name) {
+			return errcode.Usage.New("", "--%s has no meaning without --against-checkpoint", name)
+		}
+	}
+	return nil
+}
+
 func (a *against) run(ctx context.Context, std IO, f *storeFlags, args []string, asJSON bool) error {
+	if a.limit < 0 {
+		return errcode.Usage.New("", "--limit %d: want a number of batches, or 0 for all", a.limit)
+	}
 	in, path, err := a.input(ctx, f, args)
 	if err != nil {
 		return err
@@ -43,7 +59,7 @@ func (a *against) run(ctx context.Context, std IO, f *storeFlags, args []string,
 		return err
 	}
 	if r.Version < 0 && len(r.Violations) == 0 {
-		return errcode.NoTable.New(path, "there is no table; a table has a folder _metadata (format parquet) or _delta_log (format delta)")
+		return noTable(path)
 	}
 	if asJSON {
 		if err := writeJSON(std.Out, r); err != nil {
@@ -86,13 +102,21 @@ func (a *against) input(ctx context.Context, f *storeFlags, args []string) (in c
 		return in, path, err
 	}
 	in.Rejected, err = f.rejected(ctx, args, cmp.Or(rejected, strings.TrimRight(path, "/")+"_rejected"))
+	if err == nil && a.rejected != "" { // one that was named has to be there; otherwise it comes with the first rejected row
+		_, err = table.Open(ctx, in.Rejected, table.Options{})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = noTable(a.rejected)
+		}
+	}
 	return in, path, err
 }
 
-// someCheckpoint says so if there is nothing at all at a checkpoint's place: then its path is wrong, or it was deleted.
+// someCheckpoint says so if nothing of a checkpoint is at its place: then the path is wrong, or it was deleted.
 func someCheckpoint(ctx context.Context, s objstore.Store) error {
-	for _, err := range s.List(ctx, "", "") {
-		return err
+	for _, part := range []string{"metadata", "offsets/", "commits/", "_engine/"} {
+		for _, err := range s.List(ctx, part, "") {
+			return err
+		}
 	}
 	return errcode.Usage.New(s.URL(), "there is no checkpoint").
 		Advise("If the path is right and the checkpoint was deleted: `microbatch checkpoint repair` rebuilds it from the table.")
@@ -116,12 +140,20 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 	if r.Rows >= 0 {
 		rows = plural(int(r.Rows), "row")
 	}
-	fmt.Fprintf(out, "table       %s, version %d, %s; the log goes back to version %d\n", path, r.Version, rows, r.Oldest)
+	if r.Version < 0 {
+		fmt.Fprintf(out, "table       %s, where there is none\n", path)
+	} else {
+		fmt.Fprintf(out, "table       %s, version %d, %s; the log goes back to version %d\n", path, r.Version, rows, r.Oldest)
+	}
 	fmt.Fprintf(out, "checkpoint  %s, query %s\n", in.Checkpoint.URL(), cmp.Or(r.Query, "unknown"))
 	a.showBatches(out, r)
 	broken := map[checker.Rule]int{}
 	for _, v := range r.Violations {
 		broken[v.Rule]++
+	}
+	compared := "compared"
+	if broken[checker.Log] > 0 {
+		compared += ", as far as the log is whole"
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, line := range checked() {
@@ -131,14 +163,14 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 		case r.Counts[line.rule] == 0:
 			fmt.Fprintf(w, "%s\t%s\tnothing to compare\n", line.rule, "-")
 		default:
-			fmt.Fprintf(w, "%s\t%s\t%s (%d compared)\n", line.rule, "ok", line.what, r.Counts[line.rule])
+			fmt.Fprintf(w, "%s\t%s\t%s (%d %s)\n", line.rule, "ok", line.what, r.Counts[line.rule], compared)
 		}
 	}
 	w.Flush() // the writer below never fails
 	for _, n := range append(standing(r.Batches), r.Notices...) {
 		fmt.Fprintf(out, "note: %s\n", n)
 	}
-	if n := len(r.Orphans); n > 0 {
+	if n := len(r.Orphans); n > 0 && broken[checker.Log] == 0 { // else the versions that are missing may name them
 		fmt.Fprintf(out, "note: %s that the log does not name, of attempts that failed or still run; `microbatch table vacuum` takes them when they are old enough\n", plural(n, "data file"))
 	}
 	for _, v := range r.Violations {
@@ -190,7 +222,7 @@ func standing(batches []checker.Batch) (notes []string) {
 		}
 	}
 	if purged > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %d are no longer in the checkpoint, which keeps the newest: they were checked by the table's log alone", plural(purged, "batch"), len(batches)))
+		notes = append(notes, fmt.Sprintf("%s of %d without an entry in the checkpoint any more, which keeps the newest: compared within the table's log alone", plural(purged, "batch"), len(batches)))
 	}
 	return notes
 }
@@ -267,9 +299,9 @@ func advice(r checker.Rule) string {
 	case checker.Txn, checker.Epoch:
 		return "find out who else writes under this query id: stop it, and keep both logs for a report"
 	case checker.Digest:
-		return "the checkpoint was copied or restored and ran on elsewhere, or was edited: see `microbatch checkpoint repair --dry-run`"
+		return "if the checkpoint was copied or restored and ran on elsewhere, use the copy that the table agrees with; if the entry was edited, move it away, and `microbatch checkpoint repair` rebuilds it from the table's log"
 	case checker.IDs, checker.Ranges:
-		return "see `microbatch checkpoint repair --dry-run`: entries are rebuilt from the table's log where it proves them"
+		return "see `microbatch checkpoint repair --dry-run`, which rebuilds what the table's log proves; if the paths are right and the table is the older one, restore its newest version, or run the lost batches again with --rewind"
 	case checker.Count:
 		return "compare the named file with a backup; if its rows are right, the log's numbers are wrong, and so may be `count(*)` of readers that trust them"
 	case checker.Rejected:

@@ -142,6 +142,9 @@ is done by a program part of its own, which shares no code with what writes tabl
 			if against.checkpoint != "" {
 				return against.run(cmd.Context(), std, &f, args, asJSON)
 			}
+			if err := against.flagless(cmd); err != nil {
+				return err
+			}
 			t, path, err := f.table(cmd.Context(), args)
 			if err != nil {
 				return err
@@ -154,7 +157,7 @@ is done by a program part of its own, which shares no code with what writes tabl
 				return err
 			}
 			if len(r.Problems) > 0 {
-				return errcode.TableFile.New(path, "%d problems, the first: %s: %s", len(r.Problems), r.Problems[0].Key, r.Problems[0].Text)
+				return errcode.TableFile.New(path, "%s, the first: %s: %s", plural(len(r.Problems), "problem"), r.Problems[0].Key, r.Problems[0].Text)
 			}
 			return nil
 		},
@@ -197,9 +200,12 @@ func showCheck(std IO, r *maintain.Report, asJSON bool) error {
 	for _, o := range r.Replaced {
 		fmt.Fprintf(shown(std.Out), "replaced  %s\n", o)
 	}
-	if r.GlobExact {
+	switch {
+	case r.GlobExact:
 		fmt.Fprintln(std.Out, "a glob over the *.parquet files is exactly the table")
-	} else {
+	case len(r.Problems) > 0:
+		fmt.Fprintln(std.Out, "neither a glob over the *.parquet files nor a reader of the log gets the table as it was committed")
+	default:
 		fmt.Fprintln(std.Out, "a glob over the *.parquet files is not the table now; readers of the log are right")
 	}
 	return nil

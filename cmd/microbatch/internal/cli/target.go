@@ -49,9 +49,13 @@ func (f *storeFlags) table(ctx context.Context, args []string) (*table.Table, st
 	}
 	t, err := table.Open(ctx, store, table.Options{})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, path, errcode.NoTable.New(path, "there is no table; a table has a folder _metadata (format parquet) or _delta_log (format delta)")
+		return nil, path, noTable(path)
 	}
 	return t, path, err
+}
+
+func noTable(path string) error {
+	return errcode.NoTable.New(path, "there is no table; a table has a folder _metadata (format parquet) or _delta_log (format delta)")
 }
 
 // place is the store that an argument names; of picks the path out of a pipeline file.
