@@ -44,7 +44,7 @@ func (l Log) Sync(ctx context.Context, id ident.BatchID) error {
 	return l.store.Sync(ctx, l.Key(id))
 }
 
-// Delete removes an entry: only purge and repair do.
+// Delete removes an entry, not durably: only purge does.
 func (l Log) Delete(ctx context.Context, id ident.BatchID) error {
 	return l.store.Delete(ctx, l.Key(id))
 }

@@ -10,6 +10,7 @@ import (
 	"microbatch/checkpointlog"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/objstore"
 	"microbatch/sinks"
 	"microbatch/sources"
 )
@@ -340,7 +341,7 @@ func (r *repairer) mayRebuild() error {
 	return nil
 }
 
-// delete drops an entry, unless a newer epoch is claimed: then another repair or a driver has gone on since we looked, and the entry may be theirs.
+// delete drops an entry durably, unless a newer epoch is claimed: then another repair or a driver has gone on since we looked, and the entry may be theirs.
 func (r *repairer) delete(ctx context.Context, log checkpointlog.Log, id ident.BatchID) error {
 	if r.DryRun {
 		return nil
@@ -348,7 +349,7 @@ func (r *repairer) delete(ctx context.Context, log checkpointlog.Log, id ident.B
 	if err := r.checkNewest(ctx); err != nil {
 		return err
 	}
-	return log.Delete(ctx, id)
+	return objstore.Remove(ctx, r.q.Checkpoint, []string{log.Key(id)})
 }
 
 func newest(ids []ident.BatchID) ident.BatchID {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
+	"microbatch/objstore/localfs"
+	"microbatch/objstore/localfs/crashfs"
 	"microbatch/objstore/mem"
 	"microbatch/sources"
 )
@@ -358,5 +361,33 @@ func TestARepairThatSleptDropsNothing(t *testing.T) {
 			}
 			w.checkRows(t, w.total)
 		})
+	}
+}
+
+// TestWhatARepairHasDroppedStaysAwayAfterAPowerLoss: the sink was restored to an older state, a repair dropped the entries after it and said that a start goes on, then power
+// was lost.
+func TestWhatARepairHasDroppedStaysAwayAfterAPowerLoss(t *testing.T) {
+	for seed := range uint64(20) {
+		w, disk := newWorld(50), crashfs.New()
+		on := func(disk *crashfs.FS) Query {
+			w.checkpoint = localfs.NewOn(disk, localfs.Options{})
+			q, _, _ := w.query()
+			return q
+		}
+		if err := on(disk).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		loseLast(t, w)
+		if err := w.sink.Delete(t.Context(), "ledger/000003"); err != nil {
+			t.Fatal(err)
+		}
+		if err := on(disk).Repair(t.Context(), Repair{Rewind: true, Step: func(string) {}}); err != nil {
+			t.Fatal(err)
+		}
+		disk = disk.Crash(rand.New(rand.NewPCG(seed, 1)), 50)
+		if err := on(disk).Run(t.Context()); err != nil {
+			t.Fatalf("seed %d: the start after the loss of power: %v", seed, err)
+		}
+		w.checkRows(t, 50)
 	}
 }
