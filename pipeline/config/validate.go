@@ -217,9 +217,35 @@ func (v validator) checkpoint() {
 			v.clash("checkpoint", "checkpoint: it lies in the table under a name that readers take for data; use a name that begins with _, or a folder beside the table")
 		}
 	}
-	if f := v.Source.Files; f != nil && t != nil && t.Path != "" && f.Path != "" {
-		if _, inside := below(absolute(v.Config.dir, t.Path), absolute(v.Config.dir, f.Path)); inside {
+	v.readsBack()
+}
+
+// readsBack finds places that the query would write to and read from again. Of a glob only the last element may be special, as in/**: others name files that are not written.
+func (v validator) readsBack() {
+	f, t := v.Source.Files, v.Sink.Table
+	if f == nil || f.Path == "" {
+		return
+	}
+	input := absolute(v.Config.dir, f.Path)
+	written := []struct{ at, path string }{{"checkpoint", v.Checkpoint}}
+	if t != nil && t.Path != "" {
+		if _, inside := below(absolute(v.Config.dir, t.Path), input); inside {
 			v.clash("source.files.path", "source.files.path: it lies in the sink's table; the query would read its own output")
+			return
+		}
+		written = append(written, struct{ at, path string }{"sink.table.path", t.Path})
+	}
+	if v.Rejected != nil {
+		written = append(written, struct{ at, path string }{"rejected.table", v.Rejected.Table})
+	}
+	folder := strings.TrimSuffix(input, "/**")
+	if strings.ContainsAny(folder, `*?[{\`) {
+		return
+	}
+	for _, w := range written {
+		rest, inside := below(folder, absolute(v.Config.dir, w.path))
+		if w.path != "" && inside && !strings.HasPrefix(rest, "_") && !strings.HasPrefix(rest, ".") && !strings.Contains(rest, "/_") && !strings.Contains(rest, "/.") {
+			v.clash(w.at, "%s: it lies in the folder that the source reads; the query would read what it writes; put it beside", w.at)
 		}
 	}
 }
