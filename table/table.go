@@ -142,20 +142,30 @@ func (t *Table) At(ctx context.Context, version int64) (*Snapshot, error) {
 
 // AsOf is the table as it was at a time: the newest version that was committed by then.
 func (t *Table) AsOf(ctx context.Context, at time.Time) (*Snapshot, error) {
-	commits, err := t.log.History(ctx, func(c *translog.Commit) bool { return c.Time.After(at) })
+	version := int64(-1)
+	err := t.log.History(ctx, func(c *translog.Commit) bool {
+		if !c.Time.After(at) {
+			version = c.Version
+		}
+		return version < 0
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(commits) == 0 || commits[len(commits)-1].Time.After(at) {
+	if version < 0 {
 		return nil, errcode.TableVersion.New(t.log.Store().URL(), "no version of %s or before", at.UTC().Format(time.RFC3339))
 	}
-	return t.At(ctx, commits[len(commits)-1].Version)
+	return t.At(ctx, version)
 }
 
 // History describes the newest n commits that the log still has, newest first; n 0 means all.
 func (t *Table) History(ctx context.Context, n int) ([]translog.Commit, error) {
-	left := n
-	return t.log.History(ctx, func(*translog.Commit) bool { left--; return left != 0 })
+	var commits []translog.Commit
+	err := t.log.History(ctx, func(c *translog.Commit) bool {
+		commits = append(commits, *c)
+		return len(commits) != n
+	})
+	return commits, err
 }
 
 // Commit makes a change visible in one step, behind the snapshot it was made for: see translog.Log.Commit for the rules and the errors. It returns the newest

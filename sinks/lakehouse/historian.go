@@ -21,7 +21,7 @@ func (s *Sink) EntryText(ctx context.Context, q sinks.QueryInfo, id ident.BatchI
 	app := identityOf(q, s.cfg.AppSuffix).app
 	var text []byte
 	var version int64
-	_, err = t.Log().History(ctx, func(c *translog.Commit) bool {
+	err = t.Log().History(ctx, func(c *translog.Commit) bool {
 		for i := range c.Actions {
 			if txn := c.Actions[i].Txn; txn == nil || txn.AppID != app || txn.Version > int64(id) {
 				continue

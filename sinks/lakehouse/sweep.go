@@ -63,7 +63,7 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 
 // winner are the adds of the version that holds a batch.
 func (s *Sink) winner(ctx context.Context, t *table.Table, id identity, batch ident.BatchID) (adds []*action.Add, found bool, err error) {
-	_, err = t.Log().History(ctx, func(c *translog.Commit) bool {
+	err = t.Log().History(ctx, func(c *translog.Commit) bool {
 		for i := range c.Actions {
 			if txn := c.Actions[i].Txn; txn != nil && txn.AppID == id.app {
 				found = ident.BatchID(txn.Version) == batch

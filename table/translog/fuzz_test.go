@@ -51,7 +51,7 @@ func loadable(t *testing.T, store objstore.Store, format Format, limit int64) {
 			t.Fatalf("the state alone is version %d with %v, with the files it is %d with %v", state.Version, state.Txns, files.State.Version, files.State.Txns)
 		}
 	})
-	if _, err := l.History(t.Context(), func(*Commit) bool { return false }); err != nil {
+	if err := l.History(t.Context(), func(*Commit) bool { return false }); err != nil {
 		wantLogError(t, err)
 	}
 }

@@ -32,29 +32,27 @@ func (c *Commit) Files() (added, removed int, rows int64) {
 	return added, removed, rows
 }
 
-// History reads the commits that the log still has, newest first, for as long as more wants another after each.
-func (l *Log) History(ctx context.Context, more func(*Commit) bool) ([]Commit, error) {
+// History shows the commits that the log still has, newest first, for as long as more wants another after each. None is kept: a log may hold years.
+func (l *Log) History(ctx context.Context, more func(*Commit) bool) error {
 	found, err := l.list(ctx, 0, Latest)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Commit
 	for _, v := range slices.Backward(found.versions()) {
 		actions, _, err := l.Read(ctx, v)
 		if errors.Is(err, fs.ErrNotExist) { // cleaned up since the listing
-			break
+			return nil
 		}
 		if err != nil {
-			return out, err
+			return err
 		}
 		c := Commit{Version: v, Time: found.commits[v].Modified, Info: commitInfo(actions), Actions: actions}
 		if c.Info != nil && c.Info.Timestamp > 0 {
 			c.Time = time.UnixMilli(c.Info.Timestamp)
 		}
-		out = append(out, c)
 		if !more(&c) {
-			break
+			return nil
 		}
 	}
-	return out, nil
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,5 +225,37 @@ func TestAReaderThatSleepsThroughACleanupDoesNotTakeTheLogForDamaged(t *testing.
 		if slept == 0 {
 			t.Error("nothing was cleaned up")
 		}
+	}
+}
+
+// TestTheHistoryOfALongLogIsNotHeldInMemory: the look for a batch of long ago goes through the log of all writers.
+func TestTheHistoryOfALongLogIsNotHeldInMemory(t *testing.T) {
+	log := New(mem.New(), Parquet, time.Now)
+	state := begin(t, log)
+	const commits, size = 40, 200 << 10
+	for range commits {
+		var err error
+		info := action.CommitInfo{Operation: strings.Repeat("x", size)}
+		if state, err = log.Commit(t.Context(), state, Change{Info: info}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	err := log.History(t.Context(), func(c *Commit) bool {
+		if c.Version == 0 {
+			if now := held(); now > before+commits*size/4 {
+				t.Errorf("it holds %d MiB", (now-before)>>20)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
