@@ -343,3 +343,22 @@ func TestAFailedCallLeavesNoOpenFile(t *testing.T) {
 	}
 	must(t, s.Abort(t.Context(), p)) // does nothing more
 }
+
+// TestABatchThatIsGivenUpLeavesNoOpenFile: whether its rejected rows are visible cannot be said, so the engine reads the truth and goes on; it neither commits nor aborts
+// what it has staged for this sink.
+func TestABatchThatIsGivenUpLeavesNoOpenFile(t *testing.T) {
+	for name, next := range map[string]func(s *Sink) error{
+		"and recovered": func(s *Sink) error { return s.Recover(t.Context(), s.query, nil) },
+		"at the end":    (*Sink).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, alloc := fixture(t, Config{Func: func(context.Context, Batch) error { return nil }})
+			p, err := s.Prepare(t.Context(), testBatch(0, part(alloc, 0, 5, nil)))
+			must(t, err)
+			must(t, next(s))
+			if _, err := p.(*pending).batch.spool.file.Stat(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("the spool is open: %v", err)
+			}
+		})
+	}
+}

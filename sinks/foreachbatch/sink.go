@@ -22,6 +22,7 @@ import (
 type Sink struct {
 	config Config
 	query  sinks.QueryInfo // since Recover
+	spool  *spool          // the newest
 }
 
 // New makes the sink. An error lists all that is wrong with the configuration.
@@ -65,10 +66,10 @@ func (s *Sink) Visible(context.Context, sinks.QueryInfo) (sinks.Visible, error) 
 	return sinks.Visible{Batch: ident.NoBatch}, nil
 }
 
-// Recover notes who commits.
+// Recover notes who commits. What was spooled and neither committed nor aborted is forgotten: it is spooled again.
 func (s *Sink) Recover(_ context.Context, q sinks.QueryInfo, _ *sinks.Intent) error {
 	s.query = q
-	return nil
+	return s.Close()
 }
 
 // pending is a batch that is spooled.
@@ -87,6 +88,7 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 	if err != nil {
 		return nil, err
 	}
+	s.spool = spooled
 	return &pending{Batch{
 		Query: s.query.ID, ID: b.ID, Epoch: s.query.Epoch, Attempt: b.Attempt, Digest: b.Digest, Timestamp: b.Timestamp,
 		Schema: b.Schema, Count: spooled.rows, spool: spooled, alloc: s.config.Alloc,
@@ -170,8 +172,13 @@ func (s *Sink) Guarantee() sinks.Guarantee {
 		"code that stores query id and batch id with the rows in one transaction, and skips a pair it has, makes it exactly once"}
 }
 
-// Close has nothing to close.
-func (s *Sink) Close() error { return nil }
+// Close frees the newest spool, if it is still there.
+func (s *Sink) Close() error {
+	if s.spool == nil {
+		return nil
+	}
+	return s.spool.close()
+}
 
 func ours(p sinks.Pending) (*pending, error) {
 	q, ok := p.(*pending)
