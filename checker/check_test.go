@@ -109,6 +109,9 @@ func TestOneFaultIsOneViolation(t *testing.T) {
 	}{
 		{"a version in the middle is missing", func(w *world) { remove(w.t, w.table, w.version(3)) }, "log: _metadata/_00000000000000000003.json: the version is missing, but version 4 is there"},
 		{"an entry is torn", func(w *world) { edit(w.t, w.checkpoint, "offsets/5", func(string) string { return "" }) }, `ids: offsets/5: it cannot be read: its first line is "", not v1 or v2`},
+		{"the newest entry was edited", func(w *world) {
+			edit(w.t, w.checkpoint, "offsets/5", func(s string) string { return s[:len(s)-2] + "31" })
+		}, "digest: offsets/5: _metadata/_00000000000000000006.json holds batch 5 with another digest"},
 		{"the query id is missing", func(w *world) { remove(w.t, w.checkpoint, "metadata") }, "ids: metadata: it is missing, but the checkpoint has batches"},
 		{"there is no table", func(w *world) {
 			for _, key := range keys(w.t, w.table, "") {

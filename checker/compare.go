@@ -96,7 +96,9 @@ func (w *Watcher) compareNewest(l *ledger) {
 		return
 	}
 	w.report.checked(Digest, 1)
-	if code != stored(o.sum, id) {
+	f := l.facts[id]
+	told := f != nil && f.compared == o && hex.EncodeToString(o.sum[:]) != f.digest // of the version that holds it
+	if code != stored(o.sum, id) && !told {
 		w.report.broken(Digest, fmt.Sprintf("offsets/%d", id), "%sthe table holds batch %d with another digest: it covers other offsets than the entry", l.log.label, id)
 	}
 }

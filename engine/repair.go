@@ -65,11 +65,8 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 	if err := r.mend(ctx); err != nil {
 		return err
 	}
-	if r.DryRun {
-		if steps == 0 {
-			r.Step("there is nothing to mend: a repair would compare the checkpoint with the sink, and change nothing")
-		}
-		return nil
+	if r.DryRun && steps > 0 {
+		return nil // checkpoint and sink would be compared after that
 	}
 	if _, err = r.reconcile(ctx, true); err == nil {
 		r.Step("the checkpoint and the sink agree: `microbatch start` is next, which looks at the sources too")

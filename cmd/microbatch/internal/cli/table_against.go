@@ -214,7 +214,7 @@ func standing(batches []checker.Batch) (notes []string) {
 		switch {
 		case b.Digest == "purged":
 			purged++
-		case b.Recorded:
+		case b.Recorded, b.Digest == "missing": // a batch without its entry is a violation
 		case b.Version >= 0:
 			notes = append(notes, fmt.Sprintf("batch %d is in the table and not recorded yet: the running query, or the next start, records it", b.ID))
 		default:
