@@ -13,7 +13,8 @@ import (
 // ErrChanged says that the logs changed while they were read: read them again.
 var ErrChanged = errors.New("the checkpoint changes while it is read")
 
-// ReadLogs lists both logs and reads the last two entries of offsets above the low watermark, and the last of commits.
+// ReadLogs lists both logs and reads the last two entries of offsets above the low watermark, and the last of commits. The lists are there also with the error
+// of an entry that cannot be read, for those who only show them.
 func (c *Checkpoint) ReadLogs(ctx context.Context) (Logs, error) {
 	logs, err := c.list(ctx)
 	if err != nil {
@@ -21,7 +22,7 @@ func (c *Checkpoint) ReadLogs(ctx context.Context) (Logs, error) {
 	}
 	if ids := above(logs.Commits, logs.LowWatermark); len(ids) > 0 {
 		if err := c.checkCommit(ctx, ids[len(ids)-1]); err != nil {
-			return Logs{}, err
+			return logs, err
 		}
 	}
 	ids := above(logs.Offsets, logs.LowWatermark)
@@ -30,12 +31,12 @@ func (c *Checkpoint) ReadLogs(ctx context.Context) (Logs, error) {
 	}
 	last := ids[len(ids)-1]
 	if logs.Last, err = c.ReadEntry(ctx, last); err != nil {
-		return Logs{}, changed(err)
+		return logs, changed(err)
 	}
 	// The entry before may stand at the low watermark: purge keeps what the next batch starts from, but repair may raise the mark.
 	if slices.Contains(logs.Offsets, last-1) {
 		if logs.Previous, err = c.ReadEntry(ctx, last-1); err != nil {
-			return Logs{}, changed(err)
+			return logs, changed(err)
 		}
 	}
 	return logs, nil

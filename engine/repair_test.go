@@ -235,6 +235,10 @@ func TestInspectShowsACheckpointAndItsProblems(t *testing.T) {
 	if in, err = Inspect(t.Context(), w.checkpoint); err != nil || len(in.Problems) != 1 {
 		t.Fatalf("%+v, %v", in, err)
 	}
+	w.checkpoint.Put(t.Context(), "offsets/4", nil) // the others are shown all the same
+	if in, err = Inspect(t.Context(), w.checkpoint); err != nil || len(in.Problems) != 1 || in.Offsets != (IDRange{0, 4, 4}) || in.Commits != (IDRange{0, 3, 4}) {
+		t.Fatalf("%+v, %v", in, err)
+	}
 }
 
 // logKeeper is a source whose log of what was read cannot be rebuilt from offsets.

@@ -46,7 +46,7 @@ func Open(ctx context.Context, store objstore.Store, add *action.Add) (*arrowpar
 	}
 	object, err := store.Open(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errcode.TableFile.Wrap(err, store.URL()+"/"+key, "the log names a file that is gone")
+		return nil, nil, errcode.TableFile.Wrap(fs.ErrNotExist, store.URL()+"/"+key, "the log names a file that is gone") // the store's own words name it twice more
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %s: %w", key, err)

@@ -93,12 +93,22 @@ func (r *Report) checkFiles(ctx context.Context, store objstore.Store, files []*
 			r.Bytes += add.Size
 			r.Rows += rows
 			if err != nil {
-				r.Problems = append(r.Problems, Problem{add.Path, err.Error()})
+				r.Problems = append(r.Problems, Problem{add.Path, textOf(err)})
 			}
 			return nil
 		})
 	}
 	return group.Wait()
+}
+
+// textOf is an error of a file without its code and place, which stand beside it in a report.
+func textOf(err error) string {
+	if e, ok := errors.AsType[*errcode.Error](err); ok && errcode.Has(e, errcode.TableFile) {
+		bare := *e
+		bare.Place = ""
+		return strings.TrimPrefix(bare.Error(), e.Code.ID+" ")
+	}
+	return err.Error()
 }
 
 // checkFile returns the live rows of a file.
