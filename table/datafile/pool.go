@@ -23,8 +23,7 @@ func (s *Stage) acquire(p piece) (*writer, error) {
 		if s.open < s.spec.MaxOpen && part.bytes >= int64(part.open)*secondWriterBytes {
 			return s.openWriter(part), nil
 		}
-		if part.open == 0 { // no room: the rows of this partition wait on local disk for its turn (F3)
-			s.spilling[p.key] = true
+		if part.open == 0 { // there is no room for its file
 			return nil, nil
 		}
 		s.idle.Wait()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -17,7 +18,7 @@ import (
 const spillBuckets = 64
 
 // spill keeps rows on local disk, as Arrow IPC streams. A partition's rows are all in one bucket, in order. The files have no names, so nothing is left
-// after a crash.
+// after a crash. Many goroutines may write; then each bucket is read by one.
 type spill struct {
 	dir     string
 	alloc   memory.Allocator
@@ -26,6 +27,7 @@ type spill struct {
 }
 
 type bucket struct {
+	mu      sync.Mutex
 	pending pending
 	file    *os.File
 	ipc     *ipc.Writer
@@ -39,10 +41,15 @@ func newSpill(dir string, alloc memory.Allocator) *spill {
 	return s
 }
 
-// write keeps a piece with its partition columns. The piece stays the caller's.
-func (s *spill) write(p piece) error {
-	b := &s.buckets[maphash.String(s.seed, p.key)%spillBuckets]
-	full, err := b.pending.add(p.rec)
+// bucket is the number of the bucket of a partition.
+func (s *spill) bucket(key string) int { return int(maphash.String(s.seed, key) % spillBuckets) }
+
+// write keeps rows, with their partition columns, in a bucket. The record stays the caller's.
+func (s *spill) write(bucket int, rec arrow.RecordBatch) error {
+	b := &s.buckets[bucket]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	full, err := b.pending.add(rec)
 	if err != nil || !full {
 		return err
 	}

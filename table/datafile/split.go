@@ -17,12 +17,16 @@ import (
 	"microbatch/internal/errcode"
 )
 
-// piece are the rows of a record that belong to one partition.
+// piece are the rows of a record that belong to one partition, or to several that wait in one bucket of the spill.
 type piece struct {
 	key    string // tells partitions apart
 	values []*string
+	bucket int               // none: a partition's
 	rec    arrow.RecordBatch // with the partition columns; owned by who has the piece
 }
+
+// none is no bucket.
+const none = -1
 
 // splitter divides records of one schema by their partition columns.
 type splitter struct {
@@ -49,34 +53,65 @@ func newSplitter(s *arrow.Schema, by []string, alloc memory.Allocator) *splitter
 	return sp
 }
 
-// split divides a record, which stays the caller's. The pieces are in order of their first rows, the rows of each in order.
-func (s *splitter) split(ctx context.Context, rec arrow.RecordBatch) ([]piece, error) {
+// split divides a record, which stays the caller's. The pieces are in order of their first rows, the rows of each in order. bucketsOf says which partitions wait in a
+// bucket of the spill: all of a bucket are one piece, because there may be thousands of them with a few rows each.
+func (s *splitter) split(ctx context.Context, rec arrow.RecordBatch, bucketsOf func(keys []string) []int) ([]piece, error) {
 	g := s.group(rec)
+	g.merge(bucketsOf(g.keys))
 	sorted := rec
-	if g.runs > len(g.keys) {
+	if g.runs > len(g.parts) {
 		var err error
 		if sorted, err = s.take(ctx, rec, g); err != nil {
 			return nil, err
 		}
 		defer sorted.Release()
 	}
-	pieces := make([]piece, 0, len(g.keys))
 	from := int64(0)
-	for i, key := range g.keys {
+	for i := range g.parts {
+		p := &g.parts[i]
 		to := from + int64(g.counts[i])
-		rec := sorted.NewSlice(from, to)
-		pieces = append(pieces, piece{key: key, values: s.values(rec), rec: rec})
+		p.rec = sorted.NewSlice(from, to)
+		if p.bucket == none {
+			p.values = s.values(p.rec)
+		}
 		from = to
 	}
-	return pieces, nil
+	return g.parts, nil
 }
 
-// groups says which partition each row belongs to, by number in order of the first rows.
+// groups says which part of the record each row belongs to, by number in order of the first rows.
 type groups struct {
 	of     []int32
-	keys   []string
-	counts []int
-	runs   int // stretches of rows with the same partition; as many as keys if the rows are sorted already
+	keys   []string // of the partitions
+	counts []int    // rows of each partition, then of each part
+	parts  []piece  // what merge makes of the partitions
+	runs   int      // stretches of rows of the same partition; as many as parts if the rows are sorted already
+}
+
+// merge puts the partitions of each bucket together.
+func (g *groups) merge(buckets []int) {
+	var parts []piece
+	var counts []int
+	number := make([]int32, len(g.keys)) // of the part that a partition is in
+	merged := map[int]int32{}            // of the part that a bucket is
+	for i, key := range g.keys {
+		n, ok := merged[buckets[i]]
+		if !ok {
+			n = int32(len(parts))
+			parts, counts = append(parts, piece{key: key, bucket: buckets[i]}), append(counts, 0)
+			if buckets[i] != none {
+				merged[buckets[i]] = n
+			}
+		}
+		number[i] = n
+		counts[n] += g.counts[i]
+	}
+	if len(parts) < len(g.keys) {
+		for row, of := range g.of {
+			g.of[row] = number[of]
+		}
+	}
+	g.parts, g.counts = parts, counts
 }
 
 func (s *splitter) group(rec arrow.RecordBatch) groups {

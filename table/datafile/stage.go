@@ -3,6 +3,7 @@ package datafile
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -137,9 +138,9 @@ func (s *Stage) checkNulls(rec arrow.RecordBatch) error {
 
 func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {
 	if s.splitter == nil {
-		return s.route(ctx, piece{rec: rec})
+		return s.route(ctx, piece{rec: rec, bucket: none})
 	}
-	pieces, err := s.splitter.split(ctx, rec)
+	pieces, err := s.splitter.split(ctx, rec, s.buckets)
 	if err != nil {
 		return err
 	}
@@ -158,6 +159,9 @@ func (s *Stage) write(ctx context.Context, rec arrow.RecordBatch) error {
 
 // route writes a piece to a file of its partition, or to the spill if too many files are open.
 func (s *Stage) route(ctx context.Context, p piece) error {
+	if p.bucket != none {
+		return s.overflow(p)
+	}
 	w, err := s.acquire(p)
 	if err != nil {
 		return err
@@ -206,11 +210,35 @@ func (s *Stage) end(ctx context.Context, w *writer) error {
 // overflow puts a piece on local disk.
 func (s *Stage) overflow(p piece) error {
 	s.mu.Lock()
+	if p.bucket == none {
+		p.bucket = s.spilled(p.key)
+	}
+	spill := s.spill
+	s.mu.Unlock()
+	return spill.write(p.bucket, p.rec)
+}
+
+// buckets are the buckets of the spill that the rows of partitions wait in, none for those that have a file or still get one.
+func (s *Stage) buckets(keys []string) []int {
+	s.mu.Lock()
 	defer s.mu.Unlock()
+	out := make([]int, len(keys))
+	for i, key := range keys {
+		part := s.parts[key]
+		if out[i] = none; s.spilling[key] || s.open >= s.spec.MaxOpen && (part == nil || part.open == 0) {
+			out[i] = s.spilled(key)
+		}
+	}
+	return out
+}
+
+// spilled is the bucket of a partition whose rows wait from now on: for its turn (F3).
+func (s *Stage) spilled(key string) int {
 	if s.spill == nil {
 		s.spill = newSpill(s.spec.TempDir, s.spec.Alloc)
 	}
-	return s.spill.write(p)
+	s.spilling[key] = true
+	return s.spill.bucket(key)
 }
 
 // Rows is how many rows were staged so far.
@@ -222,7 +250,7 @@ func (s *Stage) Rows() int64 {
 
 // Finish completes all files and returns what describes them, in order of their numbers (F2).
 func (s *Stage) Finish(ctx context.Context) ([]*action.Add, error) {
-	if err := s.endAll(ctx); err != nil {
+	if err := s.endAll(ctx, func(string) bool { return true }); err != nil {
 		return nil, err
 	}
 	for s.spill != nil {
@@ -234,38 +262,43 @@ func (s *Stage) Finish(ctx context.Context) ([]*action.Add, error) {
 	return s.adds, nil
 }
 
-// drain writes what was spilled, bucket by bucket. A bucket with more partitions than files may be open spills again.
+// drain writes what was spilled, some buckets at a time. A bucket with more partitions than files may be open spills again.
 func (s *Stage) drain(ctx context.Context) error {
 	spilled := s.spill
 	s.spill, s.spilling = nil, map[string]bool{}
 	defer spilled.close()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range spilled.buckets {
-		for rec, err := range spilled.read(i) {
-			if err != nil {
-				return err
+		group.Go(func() error {
+			for rec, err := range spilled.read(i) {
+				if err != nil {
+					return err
+				}
+				err = s.write(ctx, rec)
+				rec.Release()
+				if err != nil {
+					return err
+				}
 			}
-			err = s.write(ctx, rec)
-			rec.Release()
-			if err != nil {
-				return err
-			}
-		}
-		if err := s.endAll(ctx); err != nil {
-			return err
-		}
+			return s.endAll(ctx, func(key string) bool { return spilled.bucket(key) == i })
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // closers is how many files are completed at once: each waits for a disk or a network, not for a core.
 const closers = 8
 
-func (s *Stage) endAll(ctx context.Context) error {
+// endAll completes the files of some partitions, which nobody writes to any more.
+func (s *Stage) endAll(ctx context.Context, which func(key string) bool) error {
 	s.mu.Lock()
 	var all []*writer
-	for _, p := range s.parts {
-		all = append(all, p.free...)
-		p.free = nil
+	for key, p := range s.parts {
+		if which(key) {
+			all = append(all, p.free...)
+			p.free = nil
+		}
 	}
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b *writer) int { return strings.Compare(a.key, b.key) })
