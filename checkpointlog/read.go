@@ -16,7 +16,7 @@ var ErrChanged = errors.New("the checkpoint changes while it is read")
 // ReadLogs lists both logs and reads the last two entries of offsets above the low watermark, and the last of commits. The lists are there also with the error
 // of an entry that cannot be read, for those who only show them.
 func (c *Checkpoint) ReadLogs(ctx context.Context) (Logs, error) {
-	logs, err := c.list(ctx)
+	logs, err := c.List(ctx)
 	if err != nil {
 		return Logs{}, err
 	}
@@ -44,14 +44,15 @@ func (c *Checkpoint) ReadLogs(ctx context.Context) (Logs, error) {
 
 // SameListing lists both logs again and reports whether they still hold the same ids.
 func (c *Checkpoint) SameListing(ctx context.Context, logs Logs) (bool, error) {
-	now, err := c.list(ctx)
+	now, err := c.List(ctx)
 	if err != nil {
 		return false, err
 	}
 	return now.LowWatermark == logs.LowWatermark && slices.Equal(now.Offsets, logs.Offsets) && slices.Equal(now.Commits, logs.Commits), nil
 }
 
-func (c *Checkpoint) list(ctx context.Context) (logs Logs, err error) {
+// List lists both logs and reads no entry.
+func (c *Checkpoint) List(ctx context.Context) (logs Logs, err error) {
 	if logs.LowWatermark, err = c.LowWatermark(ctx); err != nil {
 		return logs, err
 	}

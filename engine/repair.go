@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"microbatch/checkpointlog"
 	"microbatch/ident"
@@ -57,8 +58,43 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 			err = errors.Join(err, r.unlock())
 		}
 	}()
-	steps := 0
-	r.Step = func(text string) { steps++; how.Step(text) }
+	if how.DryRun {
+		return r.rehearse(ctx)
+	}
+	return r.run(ctx)
+}
+
+// rehearse is a dry run. It holds nobody off, so it looks again until the checkpoint did not change meanwhile, and only then says what it found.
+func (r *repairer) rehearse(ctx context.Context) error {
+	say, deadline := r.Step, time.Now().Add(settleDeadline)
+	for {
+		var steps []string
+		r.Step = func(text string) { steps = append(steps, text) }
+		before, err := r.checkpoint.List(ctx)
+		if err != nil {
+			return err
+		}
+		found := r.run(ctx)
+		same, err := r.checkpoint.SameListing(ctx, before)
+		if err != nil {
+			return err
+		}
+		if same {
+			for _, text := range steps {
+				say(text)
+			}
+			return found
+		}
+		if time.Now().After(deadline) || !sleep(ctx, 20*time.Millisecond) {
+			return errcode.CheckpointUnstable.Wrap(checkpointlog.ErrChanged, r.q.Checkpoint.URL(), "for %s", settleDeadline)
+		}
+	}
+}
+
+// run goes through the repair once.
+func (r *repairer) run(ctx context.Context) error {
+	steps, say := 0, r.Step
+	r.Step = func(text string) { steps++; say(text) }
 	if err := r.prepareRepair(ctx); err != nil {
 		return err
 	}
@@ -68,7 +104,8 @@ func (q Query) Repair(ctx context.Context, how Repair) (err error) {
 	if r.DryRun && steps > 0 {
 		return nil // checkpoint and sink would be compared after that
 	}
-	if _, err = r.reconcile(ctx, true); err == nil {
+	_, err := r.reconcile(ctx, true)
+	if err == nil {
 		r.Step("the checkpoint and the sink agree: `microbatch start` is next, which looks at the sources too")
 	}
 	return err
@@ -141,15 +178,12 @@ func (r *repairer) fencePast(ctx context.Context) error {
 }
 
 // mend goes from the newest id down, then mends the commits.
-func (r *repairer) mend(ctx context.Context) (err error) {
-	if r.low, err = r.checkpoint.LowWatermark(ctx); err == nil {
-		if r.offsets, err = r.checkpoint.Offsets.List(ctx); err == nil {
-			r.commits, err = r.checkpoint.Commits.List(ctx)
-		}
-	}
+func (r *repairer) mend(ctx context.Context) error {
+	logs, err := r.checkpoint.List(ctx)
 	if err != nil {
 		return err
 	}
+	r.low, r.offsets, r.commits = logs.LowWatermark, logs.Offsets, logs.Commits
 	top := max(newest(r.offsets), newest(r.commits))
 	if r.main.Keeps {
 		if top > ident.NoBatch && r.main.Batch < newest(r.commits) {

@@ -15,6 +15,7 @@ import (
 	"microbatch/objstore/localfs"
 	"microbatch/objstore/localfs/crashfs"
 	"microbatch/objstore/mem"
+	"microbatch/sinks"
 	"microbatch/sources"
 )
 
@@ -393,5 +394,42 @@ func TestWhatARepairHasDroppedStaysAwayAfterAPowerLoss(t *testing.T) {
 			t.Fatalf("seed %d: the start after the loss of power: %v", seed, err)
 		}
 		w.checkRows(t, 50)
+	}
+}
+
+// movedOn is a sink that others write to after it was asked for the first time.
+type movedOn struct {
+	*ledger
+	then func()
+}
+
+func (m *movedOn) Visible(ctx context.Context, q sinks.QueryInfo) (sinks.Visible, error) {
+	v, err := m.ledger.Visible(ctx, q)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return v, err
+}
+
+// TestADryRunBesideADriver: a dry run had asked the sink, then a driver committed and recorded a batch, then the dry run listed the checkpoint: it is not newer than the sink.
+func TestADryRunBesideADriver(t *testing.T) {
+	w := newWorld(50)
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.total = 60
+	q, _, sink := w.query()
+	q.Sink = &movedOn{sink, func() {
+		q, _, _ := w.query()
+		if err := q.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	var steps []string
+	err := q.Repair(t.Context(), Repair{DryRun: true, Step: func(said string) { steps = append(steps, said) }})
+	if err != nil || len(steps) != 1 || !strings.Contains(steps[0], "agree") {
+		t.Errorf("%v; %q", err, steps)
 	}
 }
