@@ -16,7 +16,7 @@ var (
 		Next: "Set `partition_by` to the table's own columns; another partitioning needs a new table."}
 	// TableLog: the log contradicts itself or lacks an entry.
 	TableLog = Code{ID: "MB1205", Title: "the table's log is damaged", Class: Corrupt, Safe: "Data files are as they were; nothing was written.",
-		Next: "Restore the named log file from a backup. `microbatch table check --against-checkpoint` says which batches are no longer told by the log."}
+		Next: "Restore the named log file from a backup. `microbatch table check` with `--against-checkpoint` says which batches the log no longer tells of."}
 	// TableReplaced: another table stands at the place.
 	TableReplaced = Code{ID: "MB1206", Title: "the table was dropped and made again", Class: Corrupt, Safe: "Nothing was written to the new table.",
 		Next: "If the new table is meant, start with a fresh checkpoint; else restore the old one."}
