@@ -18,7 +18,7 @@ type Messages interface {
 	Infer(sample [][]byte) (*arrow.Schema, error)
 	// Output is what rows of the declared schema look like decoded: the schema, and columns that options add (rescue).
 	Output(schema *arrow.Schema) (*arrow.Schema, error)
-	// NewDecoder makes a decoder for the declared schema. The caller releases it.
+	// NewDecoder makes a decoder for the declared schema; alloc nil leaves it to the format where memory comes from. The caller releases it.
 	NewDecoder(schema *arrow.Schema, alloc memory.Allocator) (Decoder, error)
 }
 
@@ -77,7 +77,7 @@ type Files interface {
 	Output(schema *arrow.Schema) (*arrow.Schema, error)
 	// Units cuts a file into units of about target bytes, in order. A stream, or an empty file, is one unit.
 	Units(ctx context.Context, f File, target int64) ([]Unit, error)
-	// Decode yields the rows of one unit, in order, and counts into seen every row of it, decoded or rejected.
+	// Decode yields the rows of one unit, in order, and counts into seen every row of it, decoded or rejected. alloc is as in Messages.
 	Decode(ctx context.Context, f File, u Unit, schema *arrow.Schema, alloc memory.Allocator, seen *int64) batch.Stream
 }
 

@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"microbatch/internal/recycle"
 )
 
 // Columns builds records of one schema. It is used by one goroutine.
@@ -13,8 +15,12 @@ type Columns struct {
 	rowFix int64 // bytes that a row takes whatever is in it
 }
 
-// New makes empty columns, one for each field. The caller releases them. An error names a column whose type is none of package schema's.
+// New makes empty columns, one for each field, in memory of an allocator, or, if it is nil, in memory that is used again after the last release (package recycle).
+// The caller releases them. An error names a column whose type is none of package schema's.
 func New(schema *arrow.Schema, alloc memory.Allocator) (*Columns, error) {
+	if alloc == nil {
+		alloc = recycle.Allocator{}
+	}
 	s := &Columns{schema: schema}
 	for _, f := range schema.Fields() {
 		c, err := newColumn(f, alloc)

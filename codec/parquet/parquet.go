@@ -94,6 +94,9 @@ type openFile struct {
 // Decode reads the row groups that begin in the unit.
 func (f *Files) Decode(ctx context.Context, file codec.File, unit codec.Unit, schema *arrow.Schema, alloc memory.Allocator, seen *int64) batch.Stream {
 	return func(yield func(batch.Chunk, error) bool) {
+		if alloc == nil {
+			alloc = memory.DefaultAllocator
+		}
 		open, err := f.open(ctx, file)
 		if err == nil {
 			err = open.fits(ctx, schema, alloc)

@@ -36,7 +36,7 @@ var rules = []rule{
 	{"arrowparquet", []string{"schema", "batch"}, "Parquet and Arrow, nothing of tables"},
 	{"arrowparquet/parquettest", []string{"schema", "batch", "arrowparquet"}, "random data for tests"},
 	{"codec", []string{"schema", "batch"}, "a contract"},
-	{"codec/column", []string{"schema", "batch", "codec"}, "column builders shared by the text formats"},
+	{"codec/column", []string{"schema", "batch", "codec", "internal/recycle"}, "column builders shared by the text formats"},
 	{"codec/textfile", []string{"schema", "batch", "codec"}, "lines of files, shared by the text formats"},
 	{"codec/codectest", []string{"schema", "batch", "codec"}, "a conformance suite"},
 	{"codec/parquet", []string{"schema", "batch", "codec", "codec/column", "arrowparquet"}, "the one format with a library of ours"},

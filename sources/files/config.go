@@ -34,7 +34,7 @@ type Config struct {
 	// MaxInflation is how many times its stored size a compressed file may grow, beyond the first 64 MiB. 0 is 200.
 	MaxInflation int64
 
-	Alloc  memory.Allocator // nil: Go's heap
+	Alloc  memory.Allocator // nil: as the format likes
 	Notice func(string)     // takes what a person should know and is no error; any goroutine may call it; nil: dropped
 	Now    func() time.Time // nil: time.Now
 }
@@ -55,9 +55,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxInflation == 0 {
 		c.MaxInflation = 200
-	}
-	if c.Alloc == nil {
-		c.Alloc = memory.DefaultAllocator
 	}
 	if c.Notice == nil {
 		c.Notice = func(string) {}

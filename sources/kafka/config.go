@@ -44,7 +44,7 @@ type Config struct {
 	MaxDecompressed int           // most bytes that one batch of records may decompress to; 0 is 64 MiB
 	RetryFor        time.Duration // how long to wait for brokers that do not answer; 0 is 1 min
 
-	Alloc  memory.Allocator // nil is memory.DefaultAllocator
+	Alloc  memory.Allocator // nil: as the format likes
 	Notice func(string)     // told what an operator should know and no error is: skipped ranges, hanging transactions; nil for nobody
 }
 
@@ -98,9 +98,6 @@ func (c Config) withDefaults() Config {
 	c.BufferBytes = cmp.Or(c.BufferBytes, 32<<20)
 	c.MaxDecompressed = cmp.Or(c.MaxDecompressed, 64<<20)
 	c.RetryFor = cmp.Or(c.RetryFor, time.Minute)
-	if c.Alloc == nil {
-		c.Alloc = memory.DefaultAllocator
-	}
 	if c.Notice == nil {
 		c.Notice = func(string) {}
 	}

@@ -58,6 +58,9 @@ type metadata struct {
 }
 
 func newMetadata(c Config, fields []arrow.Field, alloc memory.Allocator) *metadata {
+	if alloc == nil {
+		alloc = memory.DefaultAllocator
+	}
 	m := &metadata{fields: fields}
 	for i, name := range c.Metadata {
 		b := array.NewBuilder(alloc, fields[i].Type)
