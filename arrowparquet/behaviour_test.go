@@ -226,6 +226,41 @@ func TestDictionaryIsGivenUpInTheMiddleOfAChunk(t *testing.T) {
 	}
 }
 
+// Strings that begin like the one before, as paths do, are written without what they share: in a third of the bytes before compression. Nulls, empty strings and
+// strings that share nothing stand between them.
+func TestStringsThatBeginAlikeAreWrittenWithoutTheirBeginning(t *testing.T) {
+	s := parse(t, "s STRING")
+	var recs []arrow.RecordBatch
+	size := 0
+	for range 3 {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		texts := b.Field(0).(*array.StringBuilder)
+		for i := range 8192 {
+			switch v := fmt.Sprintf("https://shop.example.com/products/%d?ref=%d", i*7919%100_000, i*104_729%1000); {
+			case i%1000 == 7:
+				texts.AppendNull()
+			case i%1000 == 8:
+				texts.Append("")
+			case i%1000 == 9:
+				texts.Append("é" + v)
+			default:
+				texts.Append(v)
+				size += len(v)
+			}
+		}
+		recs = append(recs, b.NewRecordBatch())
+		recs[len(recs)-1].Retain()
+	}
+	data, _ := write(t, s, arrowparquet.Options{Compression: arrowparquet.None}, recs...)
+	if len(data) > size*2/5 {
+		t.Errorf("%d bytes of %d", len(data), size)
+	}
+	for _, read := range []arrow.Table{readByUs(t, memory.DefaultAllocator, data, nil), readByArrow(t, memory.DefaultAllocator, data)} {
+		sameRows(t, recs, read)
+		read.Release()
+	}
+}
+
 func TestLargeValuesMakeSmallPages(t *testing.T) {
 	alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer alloc.AssertSize(t, 0)

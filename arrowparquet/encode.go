@@ -15,8 +15,9 @@ const maxPage = 1 << 30
 // An encoder makes the bodies of a column's data pages.
 type encoder struct {
 	*buffers
-	plainInt bool // DELTA_BINARY_PACKED does not pay in this row group
-	tried    bool // plainInt is decided
+	tried    bool // in this row group: what follows is decided
+	plainInt bool // DELTA_BINARY_PACKED does not pay
+	prefixed bool // strings share so much with the one before that DELTA_BYTE_ARRAY pays
 }
 
 // buffers are scratch memory that the columns of a file share: they encode one after the other.
@@ -24,9 +25,10 @@ type buffers struct {
 	body    []byte  // the page at hand
 	scratch []byte  // levels, then the dictionary page
 	indexes []int32 // of the dictionary
+	front   frontCoder
 }
 
-func (e *encoder) reset() { e.tried, e.plainInt = false, false }
+func (e *encoder) reset() { e.tried, e.plainInt, e.prefixed = false, false, false }
 
 // page encodes levels and values of a run as the body of a data page (version 1), which is valid until the next call.
 func (e *encoder) page(c *column, r *run) ([]byte, format.Encoding, error) {
@@ -138,7 +140,8 @@ func (e *encoder) tail(n int) []byte {
 	return e.body[len(e.body):]
 }
 
-// strings encodes byte arrays: by the dictionary as long as that pays, else lengths as differences before all bytes.
+// strings encodes byte arrays: by the dictionary as long as that pays, else by what each does not share with the one before if that is less than half on the first
+// page of a row group, else whole, lengths as differences in front.
 func (e *encoder) strings(c *column, v *values) (format.Encoding, error) {
 	if c.plain {
 		e.body = appendPlainBytes(e.tailed(4*v.n), v)
@@ -156,8 +159,19 @@ func (e *encoder) strings(c *column, v *values) (format.Encoding, error) {
 			return 0, err
 		}
 	}
-	var enc delta.LengthByteArrayEncoding
 	size := int(v.offs[v.n] - v.offs[0])
+	if !e.tried || e.prefixed {
+		e.front.cut(v)
+		if !e.tried {
+			e.tried, e.prefixed = true, 2*len(e.front.data) < size
+		}
+		if e.prefixed {
+			var err error
+			e.body, err = e.front.encode(e.tailed(len(e.front.data) + 10*v.n + 2048))
+			return format.DeltaByteArray, err
+		}
+	}
+	var enc delta.LengthByteArrayEncoding
 	// The encoding appends all of the bytes that it is given, whatever the offsets.
 	out, err := enc.EncodeByteArray(e.tail(size+5*v.n+1024), v.data[v.offs[0]:v.offs[v.n]], v.offs[:v.n+1])
 	e.body = extend(e.body, out)

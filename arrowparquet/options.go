@@ -10,7 +10,7 @@ type Encoding int
 
 const (
 	// Auto chooses for each column chunk: dictionaries for strings that repeat, DELTA_BINARY_PACKED for integers, dates and times,
-	// DELTA_LENGTH_BYTE_ARRAY for other strings, PLAIN for the rest.
+	// DELTA_BYTE_ARRAY for strings that begin alike, DELTA_LENGTH_BYTE_ARRAY for others, PLAIN for the rest.
 	Auto Encoding = iota
 	// Plain uses PLAIN alone, which every reader knows.
 	Plain
