@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +110,32 @@ func TestErrorOfTheStreamIsKept(t *testing.T) {
 	v.Feed(func() (arrow.RecordBatch, error) { return nil, want })
 	if err := c.Exec(t.Context(), "SELECT * FROM batch"); err == nil || !errors.Is(v.Err(), want) {
 		t.Fatalf("%v, %v", err, v.Err())
+	}
+}
+
+func TestAColumnThatDuckDBDoesNotTakeIsNamed(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "tags", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64)}}, nil)
+	v, err := c.Register(t.Context(), "batch", schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := false
+	v.Feed(func() (arrow.RecordBatch, error) {
+		if given {
+			return nil, nil
+		}
+		given = true
+		rec, _, err := array.RecordFromJSON(mem, schema, strings.NewReader(`[{"id": 1, "tags": [{"key": "a", "value": 1}, {"key": "a", "value": 2}]}]`))
+		return rec, err
+	})
+	if err := c.Exec(t.Context(), "SELECT id, tags FROM batch"); err == nil || !strings.Contains(err.Error(), "column tags: ") {
+		t.Error(err)
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
