@@ -100,6 +100,45 @@ func TestResultsStream(t *testing.T) {
 	}
 }
 
+func TestAQueryThatIsReadToItsEndHoldsNothing(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	v, err := c.Register(t.Context(), "batch", numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := 0
+	v.Serve(func([]string) (func() (arrow.RecordBatch, error), func()) {
+		readings++
+		next, _ := counting(mem, 4, 1000)
+		return next, func() { readings-- }
+	})
+	for _, sql := range []string{"SELECT a, s FROM batch", "SELECT a FROM batch WHERE a < 0", "SELECT a FROM batch LIMIT 3", "SELECT a FROM batch ORDER BY s", "SELECT x.a FROM batch x JOIN batch y USING (a)"} {
+		rows, err := c.Query(t.Context(), sql)
+		if err != nil {
+			t.Fatal(sql, err)
+		}
+		for {
+			rec, err := rows.Next()
+			if err != nil {
+				t.Fatal(sql, err)
+			}
+			if rec == nil {
+				break
+			}
+			rec.Release()
+		}
+		if readings != 0 || mem.CurrentAlloc() != 0 {
+			t.Errorf("%s: %d readings and %d bytes", sql, readings, mem.CurrentAlloc())
+		}
+		rows.Close()
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestErrorOfTheStreamIsKept(t *testing.T) {
 	c := open(t, Config{})
 	v, err := c.Register(t.Context(), "batch", numbers)

@@ -72,6 +72,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 		if text := mapping.ResultError(&r.result); text != "" {
 			return nil, parseError(text)
 		}
+		r.running = false // DuckDB lets go at the end by itself
 		return nil, nil
 	}
 	defer mapping.DestroyDataChunk(&chunk)
