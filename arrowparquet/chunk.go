@@ -3,6 +3,7 @@ package arrowparquet
 import (
 	"bufio"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -25,7 +26,11 @@ type page struct {
 	levels      int // or entries of a dictionary
 	encoding    format.Encoding
 	raw, stored int // bytes of the body before and after compression
+	checksum    uint32
 }
+
+// seal notes how a page is stored.
+func (p *page) seal(body []byte) { p.stored, p.checksum = len(body), crc32.ChecksumIEEE(body) }
 
 // add stores the body of one data page.
 func (c *chunk) add(body []byte, levels int, encoding format.Encoding) error {
@@ -42,7 +47,7 @@ func (c *chunk) add(body []byte, levels int, encoding format.Encoding) error {
 	} else {
 		c.data = c.compressor.compress(c.data, body)
 	}
-	p.stored = len(c.data) - before
+	p.seal(c.data[before:])
 	c.pages = append(c.pages, p)
 	return nil
 }
@@ -69,7 +74,8 @@ func (c *chunk) reconsider() error {
 		p := &c.pages[i]
 		before := len(c.spare)
 		c.spare = c.compressor.compress(c.spare, rest[:p.raw])
-		rest, p.stored = rest[p.raw:], len(c.spare)-before
+		rest = rest[p.raw:]
+		p.seal(c.spare[before:])
 	}
 	c.data, c.spare = c.spare, c.data
 	return nil
@@ -90,7 +96,7 @@ func (c *chunk) writeTo(w *bufio.Writer, offset int64) (format.ColumnMetaData, e
 			c.spare = c.compressor.compress(c.spare[:0], body)
 			body = c.spare
 		}
-		c.dict.stored = len(body)
+		c.dict.seal(body)
 		pw.dictionary(&c.dict, body)
 	}
 	m.DataPageOffset = offset + m.TotalCompressedSize
@@ -128,7 +134,7 @@ func (pw *pageWriter) page(h format.PageHeader, p *page, body []byte) {
 	if pw.err != nil {
 		return
 	}
-	h.UncompressedPageSize, h.CompressedPageSize = int32(p.raw), int32(p.stored)
+	h.UncompressedPageSize, h.CompressedPageSize, h.CRC = int32(p.raw), int32(p.stored), int32(p.checksum)
 	header, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
 	if err != nil {
 		pw.err = fmt.Errorf("arrowparquet: page header: %w", err)

@@ -28,4 +28,5 @@
 //	(A2) A column that is NOT NULL is REQUIRED in the file, and a null in it is an error of Write.
 //	(A3) Whatever the input, reading is an error or gives rows that fit the wanted schema, never a panic; memory is bounded by the file's size and Limits.
 //	(A4) Bytes that were given to the decoding library have been walked before: lengths, runs and widths are what it may trust.
+//	(A5) Every page that is written has a checksum (CRC-32), and every one that is read is held against its own.
 package arrowparquet

@@ -59,7 +59,7 @@ func TestAppendingToTablesOfSpark(t *testing.T) {
 			if len(after) != len(before)+1 || after["9000"] == "" {
 				t.Errorf("%d rows before, %d after", len(before), len(after))
 			}
-			if report, err := again.Check(t.Context()); err != nil || len(report.Problems) > 0 {
+			if report, err := again.Check(t.Context(), maintain.CheckOptions{Values: true}); err != nil || len(report.Problems) > 0 {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"microbatch/schema"
 	"microbatch/table"
 	"microbatch/table/action"
+	"microbatch/table/maintain"
 	"microbatch/table/translog"
 )
 
@@ -62,7 +63,7 @@ func TestATableIsReadFromItsCheckpointAlone(t *testing.T) {
 				t.Errorf("txn q: %d, %v", v, ok)
 			}
 			appendIDs(t, again, 100) // the table goes on behind the checkpoint
-			if report, err := again.Check(t.Context()); err != nil || len(report.Problems) > 0 || report.Rows != int64(len(want)+1) {
+			if report, err := again.Check(t.Context(), maintain.CheckOptions{Values: true}); err != nil || len(report.Problems) > 0 || report.Rows != int64(len(want)+1) {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})

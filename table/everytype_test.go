@@ -22,6 +22,7 @@ import (
 	"microbatch/table"
 	"microbatch/table/action"
 	"microbatch/table/datafile"
+	"microbatch/table/maintain"
 	"microbatch/table/translog"
 )
 
@@ -61,7 +62,7 @@ func TestEveryTypeAndAwkwardPartitionsRoundTrip(t *testing.T) {
 				if diff := cmp.Diff(want, readRows(t, snap)); diff != "" {
 					t.Fatalf("rows by id (-written +read):\n%s", diff)
 				}
-				report, err := tbl.Check(t.Context())
+				report, err := tbl.Check(t.Context(), maintain.CheckOptions{Values: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,6 +21,7 @@ import (
 	"microbatch/objstore"
 	"microbatch/objstore/localfs"
 	"microbatch/table"
+	"microbatch/table/maintain"
 )
 
 // TestTablesOfSparkAreReadAsSparkReadsThem compares every row of the tables in testdata/spark with what Spark itself reads.
@@ -37,7 +38,7 @@ func TestTablesOfSparkAreReadAsSparkReadsThem(t *testing.T) {
 			if diff := cmp.Diff(want, readRows(t, tbl.Snapshot())); diff != "" {
 				t.Fatalf("rows by id (-Spark +ours):\n%s", diff)
 			}
-			report, err := tbl.Check(t.Context())
+			report, err := tbl.Check(t.Context(), maintain.CheckOptions{Values: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,6 +43,6 @@ func (t *Table) Vacuum(ctx context.Context, o maintain.VacuumOptions) (maintain.
 }
 
 // Check looks for what is missing or wrong: see maintain.Check.
-func (t *Table) Check(ctx context.Context) (*maintain.Report, error) {
-	return maintain.Check(ctx, t.log)
+func (t *Table) Check(ctx context.Context, o maintain.CheckOptions) (*maintain.Report, error) {
+	return maintain.Check(ctx, t.log, o)
 }

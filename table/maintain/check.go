@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
 	"microbatch/internal/errcode"
@@ -42,9 +43,15 @@ type Problem struct {
 	Text string
 }
 
+// CheckOptions say how closely to look.
+type CheckOptions struct {
+	// Values reads every value of every file, not its footer alone: a byte that has changed on the disk is found by the checksum of its page.
+	Values bool
+}
+
 // Check reads the log from end to end and looks at every live file: that it is there, as long as the log says, with a footer that can be read and as many
 // rows as its statistics promise. It writes nothing (N3).
-func Check(ctx context.Context, log *translog.Log) (*Report, error) {
+func Check(ctx context.Context, log *translog.Log, o CheckOptions) (*Report, error) {
 	r := &Report{Version: -1, Oldest: -1}
 	problems, oldest, err := log.Verify(ctx)
 	if err != nil {
@@ -63,7 +70,7 @@ func Check(ctx context.Context, log *translog.Log) (*Report, error) {
 		return nil, err
 	}
 	r.Version = files.State.Version
-	if err := r.checkFiles(ctx, log.Store(), files.Sorted()); err != nil {
+	if err := r.checkFiles(ctx, log.Store(), files.Sorted(), o); err != nil {
 		return nil, err
 	}
 	return r.sorted(), r.compareListing(ctx, log.Store(), files)
@@ -77,13 +84,13 @@ func (r *Report) sorted() *Report {
 // checkers is how many files are looked at at once.
 const checkers = 8
 
-func (r *Report) checkFiles(ctx context.Context, store objstore.Store, files []*action.Add) error {
+func (r *Report) checkFiles(ctx context.Context, store objstore.Store, files []*action.Add, o CheckOptions) error {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(checkers)
 	for _, add := range files {
 		group.Go(func() error {
-			rows, err := checkFile(ctx, store, add)
+			rows, err := checkFile(ctx, store, add, o)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -112,7 +119,7 @@ func textOf(err error) string {
 }
 
 // checkFile returns the live rows of a file.
-func checkFile(ctx context.Context, store objstore.Store, add *action.Add) (int64, error) {
+func checkFile(ctx context.Context, store objstore.Store, add *action.Add, o CheckOptions) (int64, error) {
 	file, object, err := datafile.Open(ctx, store, add)
 	if err != nil {
 		return 0, err
@@ -120,6 +127,14 @@ func checkFile(ctx context.Context, store objstore.Store, add *action.Add) (int6
 	defer object.Close()
 	if object.Size() != add.Size {
 		return 0, fmt.Errorf("it is %d bytes long, the log says %d", object.Size(), add.Size)
+	}
+	if o.Values {
+		for rec, err := range file.Read(ctx, nil, nil, memory.DefaultAllocator) {
+			if err != nil {
+				return 0, err
+			}
+			rec.Release()
+		}
 	}
 	rows := file.Rows()
 	if add.DeletionVector != nil {

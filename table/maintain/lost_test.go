@@ -40,7 +40,7 @@ func TestOptimizeWhoseAnswerIsLostLeavesTheTableWhole(t *testing.T) {
 			if diff := cmp.Diff([]int64{0, 2, 4, 6}, l.ids()); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
-			if report, err := Check(t.Context(), l.log); err != nil || len(report.Problems) > 0 {
+			if report, err := Check(t.Context(), l.log, CheckOptions{Values: true}); err != nil || len(report.Problems) > 0 {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})

@@ -210,14 +210,14 @@ func TestOptimizeOfFormatParquetAsksForForce(t *testing.T) {
 	if _, err := Optimize(t.Context(), l.log, OptimizeOptions{Force: true, Alloc: l.alloc}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Check(t.Context(), l.log)
+	report, err := Check(t.Context(), l.log, CheckOptions{Values: true})
 	if err != nil || report.GlobExact || len(report.Replaced) != 2 || len(report.Problems) > 0 {
 		t.Errorf("check after optimize: %+v, %v", report, err)
 	}
 	if _, err := Vacuum(t.Context(), l.log, VacuumOptions{Retain: new(time.Duration(0)), Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	report, err = Check(t.Context(), l.log)
+	report, err = Check(t.Context(), l.log, CheckOptions{Values: true})
 	if err != nil || !report.GlobExact || report.Rows != 2 {
 		t.Errorf("check after vacuum: %+v, %v", report, err)
 	}
@@ -261,7 +261,7 @@ func TestOptimizeYieldsToOtherWriters(t *testing.T) {
 			if diff := cmp.Diff(want, l.ids()); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
-			if report, err := Check(t.Context(), l.log); err != nil || len(report.Problems)+len(report.Orphans) > 0 {
+			if report, err := Check(t.Context(), l.log, CheckOptions{Values: true}); err != nil || len(report.Problems)+len(report.Orphans) > 0 {
 				t.Errorf("check: %+v, %v (optimize: %+v)", report, err, result)
 			}
 		})
@@ -285,7 +285,7 @@ func TestOptimizeMeetsADeleteThatCameBeforeItsLastGroup(t *testing.T) {
 			if diff := cmp.Diff([]int64{0, 2, 3, 5}, l.ids()); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
-			if report, err := Check(t.Context(), l.log); err != nil || len(report.Problems) > 0 {
+			if report, err := Check(t.Context(), l.log, CheckOptions{Values: true}); err != nil || len(report.Problems) > 0 {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})
@@ -398,7 +398,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 			adds := l.append(0, 2)
 			l.append(4)
 			place, text := do(l, adds)
-			report, err := Check(t.Context(), l.log)
+			report, err := Check(t.Context(), l.log, CheckOptions{Values: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -122,6 +122,7 @@ otherwise). Versions that needed them can no longer be read. Below 48 hours it n
 
 func tableCheck(std IO) *cobra.Command {
 	var f storeFlags
+	var o maintain.CheckOptions
 	var asJSON bool
 	var against against
 	c := &cobra.Command{
@@ -129,17 +130,22 @@ func tableCheck(std IO) *cobra.Command {
 		Short: "Check that log and files agree, and that the table is what a checkpoint claims",
 		Long: `Read the log from end to end and look at every data file: that it is there, as long as the log says, readable, and with as many rows as promised.
 Also says which Parquet files in the folder are not part of the table, and whether a plain glob over it is exact now. Writes nothing. Exit code 3 if something is wrong.
+With --values it reads all of every file: a byte that has changed on the disk is found by the checksum of its page.
 
 With --against-checkpoint it says whether the table is exactly what the checkpoint of its query claims: that every recorded batch is in the table once, with the
 digest of its offsets, and nothing else is there under the query's id; that the ranges of the batches follow each other; and that log, files and counts agree. This
 is done by a program part of its own, which shares no code with what writes tables and checkpoints. A running query is not disturbed.`,
 		Example: `  microbatch table check out/events
   microbatch table check lake/orders --json
+  microbatch table check lake/orders --values
   microbatch table check lake/orders --against-checkpoint checkpoints/orders
   microbatch table check orders.yaml --against-checkpoint orders.yaml   # the table and the checkpoint of a pipeline file`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if against.checkpoint != "" {
+			switch {
+			case against.checkpoint != "" && o.Values:
+				return errcode.Usage.New("", "--values and --against-checkpoint are two checks: run one after the other")
+			case against.checkpoint != "":
 				return against.run(cmd.Context(), std, &f, args, asJSON)
 			}
 			if err := against.flagless(cmd); err != nil {
@@ -149,7 +155,7 @@ is done by a program part of its own, which shares no code with what writes tabl
 			if err != nil {
 				return err
 			}
-			r, err := maintain.Check(cmd.Context(), t.Log())
+			r, err := maintain.Check(cmd.Context(), t.Log(), o)
 			if err != nil {
 				return err
 			}
@@ -164,6 +170,7 @@ is done by a program part of its own, which shares no code with what writes tabl
 	}
 	f.add(c)
 	against.add(c)
+	c.Flags().BoolVar(&o.Values, "values", false, "read every value of every file, and hold each page against its checksum")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }
