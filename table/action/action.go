@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 )
 
@@ -115,6 +116,11 @@ type Sidecar struct {
 type FileKey struct {
 	Path string
 	DV   string // "" for none
+}
+
+// Compare orders keys by path.
+func (k FileKey) Compare(other FileKey) int {
+	return cmp.Or(cmp.Compare(k.Path, other.Path), cmp.Compare(k.DV, other.DV))
 }
 
 // Key is the file's key.

@@ -4,19 +4,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 )
 
 // Encode writes actions one a line.
 func Encode(actions []Action) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b) // ends each value with LF
-	e.SetEscapeHTML(false)
+	e := NewEncoder(&b)
 	for i := range actions {
 		if err := e.Encode(&actions[i]); err != nil {
 			return nil, fmt.Errorf("action: line %d: %w", i+1, err)
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// NewEncoder writes each action that it is given as a line.
+func NewEncoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w) // ends each value with LF
+	e.SetEscapeHTML(false)
+	return e
 }
 
 // DecodeLine reads one line, which is an object. Empty and unknown actions give an Action without a field.

@@ -49,6 +49,24 @@ func BenchmarkManyFiles(b *testing.B) {
 				}
 			}
 		})
+		older, err := log.WriteCheckpoint(b.Context(), state)
+		if err != nil {
+			b.Fatal(err)
+		}
+		newer, err := log.Commit(b.Context(), older, Change{Actions: []action.Action{{Add: &action.Add{Path: "one-more", PartitionValues: map[string]*string{}}}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(string(format)+"/checkpoint behind checkpoint", func(b *testing.B) {
+			for b.Loop() {
+				if err := log.store.Delete(b.Context(), format.checkpointKey(newer.Version)); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := log.WriteCheckpoint(b.Context(), newer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		b.Run(string(format)+"/files from checkpoint", func(b *testing.B) {
 			for b.Loop() {
 				if _, err := log.Files(b.Context(), Latest); err != nil {

@@ -13,26 +13,47 @@ import (
 type structs struct {
 	*array.Struct
 	fields map[string]arrow.Array
+	subs   map[string]structs // of the fields that are structs
+	texts  map[string]string  // all text of a column of strings: what is returned are parts of it
 }
 
 func newStructs(a arrow.Array) structs {
 	s := a.(*array.Struct)
 	t := s.DataType().(*arrow.StructType)
-	fields := make(map[string]arrow.Array, t.NumFields())
-	for i, f := range t.Fields() {
-		fields[f.Name] = s.Field(i)
+	out := structs{s, make(map[string]arrow.Array, t.NumFields()), map[string]structs{}, map[string]string{}}
+	for i := range t.NumFields() {
+		name, field := t.Field(i).Name, s.Field(i)
+		out.fields[name] = field
+		switch field := field.(type) {
+		case *array.Struct:
+			out.subs[name] = newStructs(field)
+		case *array.String:
+			out.texts[name] = textOf(field)
+		}
 	}
-	return structs{s, fields}
+	return out
 }
 
-func (s structs) sub(name string) structs { return newStructs(s.fields[name]) }
+// textOf is a copy of all text of a column: one allocation for a record instead of one for each row.
+func textOf(a *array.String) string {
+	if a.Len() == 0 {
+		return ""
+	}
+	return string(a.ValueBytes())
+}
+
+// textAt is the part of a column's text that is the value of a row.
+func textAt(a *array.String, text string, row int) string {
+	from := a.ValueOffset(row) - a.ValueOffset(0)
+	return text[from : from+a.ValueLen(row)]
+}
 
 func (s structs) str(name string, row int) string {
 	a := s.fields[name].(*array.String)
 	if a.IsNull(row) {
 		return ""
 	}
-	return strings.Clone(a.Value(row))
+	return textAt(a, s.texts[name], row)
 }
 
 func (s structs) long(name string, row int) int64 {
@@ -117,7 +138,7 @@ func (s structs) stringMap(name string, row int) map[string]string {
 }
 
 func (s structs) vector(row int) *action.DeletionVector {
-	v := s.sub("deletionVector")
+	v := s.subs["deletionVector"]
 	if v.IsNull(row) || v.str("storageType", row) == "" {
 		return nil
 	}

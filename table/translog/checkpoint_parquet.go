@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/arrowparquet"
@@ -20,11 +20,12 @@ func readParquetCheckpoint(ctx context.Context, object objstore.Object, light bo
 	if err != nil {
 		return err
 	}
-	want := readSchema()
+	want, groups := readSchema(), []int(nil)
 	if light {
 		want = lightSchema()
+		groups = groupsWith(file, want)
 	}
-	for rec, err := range file.Read(ctx, nil, want, memory.DefaultAllocator) {
+	for rec, err := range file.Read(ctx, groups, want, memory.DefaultAllocator) {
 		if err != nil {
 			return err
 		}
@@ -35,6 +36,25 @@ func readParquetCheckpoint(ctx context.Context, object objstore.Object, light bo
 		}
 	}
 	return nil
+}
+
+// groupsWith are the row groups whose statistics leave it open that they hold an action of a column of the schema: of those with files alone nothing is read.
+func groupsWith(file *arrowparquet.File, want *arrow.Schema) []int {
+	groups := []int{}
+	for i, g := range file.RowGroups() {
+		empty := true
+		for _, c := range g.Columns {
+			// An action has one of its fields that are no lists or maps at least: see isHollow.
+			wanted := slices.ContainsFunc(want.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, c.Path[0]) })
+			if wanted && !c.Repeated && c.Nulls != g.Rows {
+				empty = false
+			}
+		}
+		if !empty {
+			groups = append(groups, i)
+		}
+	}
+	return groups
 }
 
 // readers turn a row of a column into its action.
@@ -93,7 +113,7 @@ func readTxn(s structs, i int) action.Action {
 }
 
 func readMetadata(s structs, i int) action.Action {
-	format := s.sub("format")
+	format := s.subs["format"]
 	m := &action.Metadata{
 		ID: s.str("id", i), Name: s.str("name", i), Description: s.str("description", i), Schema: s.str("schemaString", i),
 		Format:      action.FileFormat{Provider: format.str("provider", i), Options: format.stringMap("options", i)},
@@ -138,123 +158,3 @@ func readSidecar(s structs, i int) action.Action {
 	return action.Action{Sidecar: &action.Sidecar{Path: s.str("path", i), Size: s.long("sizeInBytes", i), Modified: s.long("modificationTime", i)}}
 }
 
-// row is the value of one action for a struct builder: values by the names of its fields, nil for null.
-type row map[string]any
-
-// rowOf gives the column and the row of an action.
-func rowOf(a *action.Action) (column string, r row) {
-	switch {
-	case a.Txn != nil:
-		return "txn", row{"appId": a.Txn.AppID, "version": a.Txn.Version, "lastUpdated": orNull(a.Txn.LastUpdated)}
-	case a.Metadata != nil:
-		m := a.Metadata
-		return "metaData", row{
-			"id": m.ID, "name": orNull(m.Name), "description": orNull(m.Description), "format": row{"provider": m.Format.Provider, "options": m.Format.Options},
-			"schemaString": m.Schema, "partitionColumns": m.PartitionBy, "configuration": m.Configuration, "createdTime": orNull(m.Created),
-		}
-	case a.Protocol != nil:
-		p := a.Protocol
-		return "protocol", row{"minReaderVersion": int32(p.MinReader), "minWriterVersion": int32(p.MinWriter), "readerFeatures": p.ReaderFeatures, "writerFeatures": p.WriterFeatures}
-	case a.DomainMetadata != nil:
-		d := a.DomainMetadata
-		return "domainMetadata", row{"domain": d.Domain, "configuration": d.Configuration, "removed": d.Removed}
-	case a.Add != nil:
-		f := a.Add
-		return "add", row{
-			"path": f.Path, "partitionValues": f.PartitionValues, "size": f.Size, "modificationTime": f.Modified, "dataChange": false, "stats": orNull(f.Stats), "tags": f.Tags,
-			"deletionVector": vectorRow(f.DeletionVector), "baseRowId": f.BaseRowID, "defaultRowCommitVersion": f.RowCommitVersion, "clusteringProvider": orNull(f.Clustering),
-		}
-	case a.Remove != nil:
-		f := a.Remove
-		return "remove", row{
-			"path": f.Path, "deletionTimestamp": f.Deleted, "dataChange": false, "extendedFileMetadata": f.ExtendedMetadata, "partitionValues": f.PartitionValues,
-			"size": orNull(f.Size), "deletionVector": vectorRow(f.DeletionVector), "baseRowId": f.BaseRowID, "defaultRowCommitVersion": f.RowCommitVersion,
-		}
-	}
-	return "", nil
-}
-
-func vectorRow(v *action.DeletionVector) any {
-	if v == nil {
-		return nil
-	}
-	return row{"storageType": v.Storage, "pathOrInlineDv": v.Path, "offset": v.Offset, "sizeInBytes": v.Size, "cardinality": v.Cardinality}
-}
-
-func orNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
-}
-
-// appendValue appends a value of rowOf to a builder.
-func appendValue(b array.Builder, v any) {
-	switch v := v.(type) {
-	case string:
-		b.(*array.StringBuilder).Append(v)
-	case int64:
-		b.(*array.Int64Builder).Append(v)
-	case int32:
-		b.(*array.Int32Builder).Append(v)
-	case bool:
-		b.(*array.BooleanBuilder).Append(v)
-	case *int64:
-		appendPointer(b, v)
-	case *int32:
-		appendPointer(b, v)
-	case *string:
-		appendPointer(b, v)
-	case []string:
-		appendList(b.(*array.ListBuilder), v)
-	case map[string]string:
-		appendMap(b.(*array.MapBuilder), v)
-	case map[string]*string:
-		appendMap(b.(*array.MapBuilder), v)
-	case row:
-		s := b.(*array.StructBuilder)
-		s.Append(true)
-		for i, f := range s.Type().(*arrow.StructType).Fields() {
-			appendValue(s.FieldBuilder(i), v[f.Name])
-		}
-	default: // nil
-		b.AppendNull()
-	}
-}
-
-func appendPointer[T any](b array.Builder, v *T) {
-	if v == nil {
-		b.AppendNull()
-		return
-	}
-	appendValue(b, *v)
-}
-
-func appendList(b *array.ListBuilder, values []string) {
-	if values == nil {
-		b.AppendNull()
-		return
-	}
-	b.Append(true)
-	for _, v := range values {
-		appendValue(b.ValueBuilder(), v)
-	}
-}
-
-func appendMap[T any](b *array.MapBuilder, m map[string]T) {
-	if m == nil {
-		b.AppendNull()
-		return
-	}
-	b.Append(true)
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		appendValue(b.KeyBuilder(), k)
-		appendValue(b.ItemBuilder(), m[k])
-	}
-}

@@ -15,14 +15,13 @@ import (
 )
 
 // readCheckpoint shows all actions of a checkpoint; with light none on files.
-func (l *Log) readCheckpoint(ctx context.Context, c *checkpoint, light bool, take func(*action.Action)) error {
+func (l *Log) readCheckpoint(ctx context.Context, c *checkpoint, light bool, take func(*action.Action) error) error {
 	var sidecars []action.Sidecar
 	see := func(a *action.Action) error {
 		if a.Sidecar != nil {
 			sidecars = append(sidecars, *a.Sidecar)
 		}
-		take(a)
-		return nil
+		return take(a)
 	}
 	for _, f := range c.files {
 		if err := l.readCheckpointFile(ctx, f.Key, c.json, light, see); err != nil {

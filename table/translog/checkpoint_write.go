@@ -6,113 +6,146 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"microbatch/arrowparquet"
 	"microbatch/internal/bugs"
+	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
 	"microbatch/table/action"
 )
 
 // WriteCheckpoint writes the checkpoint of a state's version and returns the state with it. It reads the whole list of files, so it is not for the way
-// of a commit. Somebody else's checkpoint of the version is as good as ours.
+// of a commit; but it holds only what has changed since the last checkpoint, and what it writes. Somebody else's checkpoint of the version is as good as ours.
 func (l *Log) WriteCheckpoint(ctx context.Context, s *State) (*State, error) {
-	files, err := l.Files(ctx, s.Version)
-	if err != nil {
-		return s, fmt.Errorf("checkpoint of version %d: %w", s.Version, err)
-	}
-	actions := l.summary(files)
-	var data []byte
-	if l.format == Delta {
-		data, err = encodeParquetCheckpoint(actions)
-	} else {
-		data, err = encodeJSONCheckpoint(files.State.Version, actions)
-	}
-	if err == nil {
-		err = l.proofread(ctx, data, actions)
-	}
+	c, err := l.encodeCheckpoint(ctx, s)
 	if err != nil {
 		return s, fmt.Errorf("checkpoint of version %d: %w", s.Version, err)
 	}
 	failpoint.Hit("checkpoint.before")
-	err = l.store.PutIfAbsent(ctx, l.format.checkpointKey(s.Version), data)
+	err = l.store.PutIfAbsent(ctx, l.format.checkpointKey(s.Version), c.data)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return s, fmt.Errorf("put %s: %w", l.format.checkpointKey(s.Version), err)
 	}
 	failpoint.Hit("checkpoint.after")
 	if l.format == Delta {
-		if err := l.putHint(ctx, s.Version, len(actions), len(data), len(files.Live)); err != nil {
+		if err := l.putHint(ctx, s.Version, c); err != nil {
 			return s, err
 		}
 	}
 	next := *s
-	next.checkpoint, next.checkpointBytes, next.commits, next.commitBytes = s.Version, int64(len(data)), 0, 0
+	next.checkpoint, next.checkpointBytes, next.commits, next.commitBytes = s.Version, int64(len(c.data)), 0, 0
 	return &next, nil
 }
 
-// proofread reads a checkpoint back before anybody relies on it: once the entries before it are cleaned up, it is all that is left of them.
-func (l *Log) proofread(ctx context.Context, data []byte, want []action.Action) error {
-	left := map[string]int{}
-	for i := range want {
-		left[keyOf(&want[i])]++
-	}
-	see := func(a *action.Action) error {
-		if key := keyOf(a); key != "" {
-			left[key]--
-		}
-		return nil
-	}
-	var err error
-	if l.format == Delta {
-		err = readParquetCheckpoint(ctx, inMemory{bytes.NewReader(data)}, false, see)
-	} else {
-		err = readJSONCheckpoint(inMemory{bytes.NewReader(data)}, false, see)
-	}
+// encoded is a checkpoint that is not stored yet.
+type encoded struct {
+	data          []byte
+	actions, adds int
+}
+
+// An encoder makes a checkpoint of actions.
+type encoder interface {
+	add(a *action.Action) error
+	// close is the whole checkpoint.
+	close() ([]byte, error)
+}
+
+// encodeCheckpoint makes the checkpoint of a state's version, and reads it back before anybody relies on it: once the entries before it are cleaned up, it is all
+// that is left of them.
+func (l *Log) encodeCheckpoint(ctx context.Context, s *State) (*encoded, error) {
+	changed, err := l.files(ctx, s.checkpoint, s.Version, true)
 	if err != nil {
-		return fmt.Errorf("read back: %w", err)
+		return nil, err
 	}
-	for key, n := range left {
-		if n != 0 {
-			return fmt.Errorf("read back: %s is there %d times too few", key, n)
+	c, err := l.encodeBehind(ctx, changed.State.base, changed)
+	if errcode.Has(err, errcode.TableLog) { // the list of files in the last checkpoint is damaged; perhaps an older one helps
+		if changed, err = l.Files(ctx, s.Version); err != nil {
+			return nil, err
+		}
+		return l.encodeBehind(ctx, nil, changed)
+	}
+	return c, err
+}
+
+// encodeBehind makes the checkpoint of a version from an earlier one (nil: none) and what has changed since. Files that the earlier one names pass through one by one.
+func (l *Log) encodeBehind(ctx context.Context, base *checkpoint, changed *Files) (*encoded, error) {
+	e, err := l.newEncoder(changed.State)
+	if err != nil {
+		return nil, err
+	}
+	c := &encoded{}
+	var want fingerprint
+	err = l.summary(ctx, base, changed, func(a *action.Action) error {
+		c.actions++
+		if a.Add != nil {
+			c.adds++
+		}
+		want.add(a)
+		return e.add(a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.data, err = e.close(); err != nil {
+		return nil, err
+	}
+	return c, l.proofread(ctx, c.data, want)
+}
+
+func (l *Log) newEncoder(s *State) (encoder, error) {
+	if l.format == Delta {
+		return newParquetEncoder()
+	}
+	return newJSONEncoder(s), nil
+}
+
+// summary shows the actions that a version adds up to, those that a writer needs first. Removes older than the retention are forgotten (Delta protocol:
+// Action Reconciliation), except that nothing younger than MinRetention ever is.
+func (l *Log) summary(ctx context.Context, base *checkpoint, changed *Files, show func(*action.Action) error) error {
+	for _, a := range l.light(changed.State) {
+		if err := show(&a); err != nil {
+			return err
+		}
+	}
+	cutoff := l.now().Add(-max(changed.State.FileRetention(), MinRetention)).UnixMilli()
+	remove := func(a *action.Action) error {
+		if a.Remove.Deleted <= cutoff || bugs.Is(bugs.ForgetRemoves) {
+			return nil
+		}
+		return show(a)
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(changed.Removed), action.FileKey.Compare) {
+		if err := remove(&action.Action{Remove: changed.Removed[key]}); err != nil {
+			return err
+		}
+	}
+	if base != nil {
+		err := l.readCheckpoint(ctx, base, false, func(a *action.Action) error {
+			switch {
+			case a.Add != nil && !changed.names(a.Add.Key()):
+				return show(a)
+			case a.Remove != nil && !changed.names(a.Remove.Key()):
+				return remove(a)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range changed.Sorted() {
+		if err := show(&action.Action{Add: a}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// keyOf tells actions apart; "" for one that is not part of a table's state.
-func keyOf(a *action.Action) string {
-	switch {
-	case a.Protocol != nil:
-		return fmt.Sprint("protocol ", *a.Protocol)
-	case a.Metadata != nil:
-		return "metaData " + a.Metadata.ID + a.Metadata.Schema
-	case a.Txn != nil:
-		return fmt.Sprint("txn ", a.Txn.AppID, a.Txn.Version)
-	case a.DomainMetadata != nil:
-		return "domainMetadata " + a.DomainMetadata.Domain
-	case a.Add != nil:
-		return fmt.Sprint("add ", a.Add.Key(), a.Add.Size)
-	case a.Remove != nil:
-		return fmt.Sprint("remove ", a.Remove.Key())
-	}
-	return ""
-}
-
-// inMemory is an object that is not stored yet.
-type inMemory struct{ *bytes.Reader }
-
-func (inMemory) Close() error { return nil }
-
-// summary are the actions that a version adds up to, those that a writer needs first. Removes older than the retention are forgotten (Delta protocol:
-// Action Reconciliation), except that nothing younger than MinRetention ever is.
-func (l *Log) summary(f *Files) []action.Action {
-	s := f.State
+// light are the actions of a version that a writer needs.
+func (l *Log) light(s *State) []action.Action {
 	actions := []action.Action{{Protocol: &s.Protocol}, {Metadata: &s.Metadata}}
 	for _, id := range slices.Sorted(maps.Keys(s.Txns)) {
 		t := s.Txns[id]
@@ -125,68 +158,90 @@ func (l *Log) summary(f *Files) []action.Action {
 		d := s.Domains[name]
 		actions = append(actions, action.Action{DomainMetadata: &d})
 	}
-	cutoff := l.now().Add(-max(s.FileRetention(), MinRetention)).UnixMilli()
-	for _, r := range f.Removed {
-		if r.Deleted > cutoff && !bugs.Is(bugs.ForgetRemoves) {
-			actions = append(actions, action.Action{Remove: r})
-		}
-	}
-	for _, a := range f.Sorted() {
-		actions = append(actions, action.Action{Add: a})
-	}
 	return actions
 }
 
-func encodeJSONCheckpoint(version int64, actions []action.Action) ([]byte, error) {
-	head := action.Action{CheckpointMetadata: &action.CheckpointMetadata{Version: version, Tags: map[string]string{linesTag: strconv.Itoa(len(actions) + 1)}}}
-	return action.Encode(append([]action.Action{head}, actions...))
-}
-
-// checkpointRows is how many actions are turned into one Arrow record.
-const checkpointRows = 4096
-
-func encodeParquetCheckpoint(actions []action.Action) ([]byte, error) {
-	var out bytes.Buffer
-	schema := checkpointSchema()
-	// Every reader of Delta reads this file, so nothing but what all of them know.
-	w, err := arrowparquet.NewWriter(&out, schema, arrowparquet.Options{Compression: arrowparquet.Snappy, Encoding: arrowparquet.Plain})
+// proofread reads a checkpoint back.
+func (l *Log) proofread(ctx context.Context, data []byte, want fingerprint) error {
+	var got fingerprint
+	got.seed = want.seed
+	see := func(a *action.Action) error {
+		got.add(a)
+		return nil
+	}
+	var err error
+	if l.format == Delta {
+		err = readParquetCheckpoint(ctx, inMemory{bytes.NewReader(data)}, false, see)
+	} else {
+		err = readJSONCheckpoint(inMemory{bytes.NewReader(data)}, false, see)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read back: %w", err)
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	for chunk := range slices.Chunk(actions, checkpointRows) {
-		for i := range chunk {
-			column, r := rowOf(&chunk[i])
-			for c, f := range schema.Fields() {
-				if f.Name == column {
-					appendValue(b.Field(c), r)
-				} else {
-					b.Field(c).AppendNull()
-				}
-			}
-		}
-		rec := b.NewRecordBatch()
-		err := w.Write(rec)
-		rec.Release()
-		if err != nil {
-			return nil, err
-		}
+	if got != want {
+		return fmt.Errorf("read back: %d actions of %d are there as they should be, or others", got.n, want.n)
 	}
-	if _, err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return nil
 }
+
+// A fingerprint is that of a set of actions, in any order: two sets have the same one if they are the same, and otherwise with a chance of one in 2^64. It takes
+// no memory for each, which a checkpoint of 100,000 files has no room for.
+type fingerprint struct {
+	seed maphash.Seed
+	n    int
+	sum  uint64
+}
+
+func (f *fingerprint) add(a *action.Action) {
+	if f.n == 0 && f.seed == (maphash.Seed{}) {
+		f.seed = maphash.MakeSeed()
+	}
+	var h maphash.Hash
+	h.SetSeed(f.seed)
+	switch {
+	case a.Protocol != nil:
+		fmt.Fprint(&h, "protocol ", *a.Protocol)
+	case a.Metadata != nil:
+		fmt.Fprint(&h, "metaData ", a.Metadata.ID, a.Metadata.Schema)
+	case a.Txn != nil:
+		fmt.Fprint(&h, "txn ", a.Txn.AppID, a.Txn.Version)
+	case a.DomainMetadata != nil:
+		fmt.Fprint(&h, "domainMetadata ", a.DomainMetadata.Domain)
+	case a.Add != nil:
+		f.file(&h, "add ", a.Add.Key(), a.Add.Size, a.Add.Modified)
+		h.WriteString(a.Add.Stats)
+	case a.Remove != nil:
+		f.file(&h, "remove ", a.Remove.Key(), a.Remove.Size, a.Remove.Deleted)
+	default: // no part of a table's state
+		return
+	}
+	f.n++
+	f.sum += h.Sum64()
+}
+
+func (f *fingerprint) file(h *maphash.Hash, kind string, key action.FileKey, numbers ...int64) {
+	h.WriteString(kind)
+	h.WriteString(key.Path)
+	h.WriteByte(0)
+	h.WriteString(key.DV)
+	for _, n := range numbers {
+		maphash.WriteComparable(h, n)
+	}
+}
+
+// inMemory is an object that is not stored yet.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // putHint writes _last_checkpoint. It is overwritten, and a reader must not rely on it.
-func (l *Log) putHint(ctx context.Context, version int64, actions, bytes, adds int) error {
+func (l *Log) putHint(ctx context.Context, version int64, c *encoded) error {
 	hint := struct {
 		Version     int64 `json:"version"`
 		Size        int   `json:"size"`
 		SizeInBytes int   `json:"sizeInBytes"`
 		Adds        int   `json:"numOfAddFiles"`
-	}{version, actions, bytes, adds}
+	}{version, c.actions, len(c.data), c.adds}
 	data, err := json.Marshal(hint)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package translog
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -19,8 +18,13 @@ type Files struct {
 
 // Files replays the log at a version, or at the newest one (Latest), whole. The list of a table with many files is large; appending does not need it (T6).
 func (l *Log) Files(ctx context.Context, at int64) (*Files, error) {
+	return l.files(ctx, -1, at, false)
+}
+
+// files is Files; with light those that only the checkpoint names, which the state began with (State.base), are left out.
+func (l *Log) files(ctx context.Context, from, at int64, light bool) (*Files, error) {
 	f := &Files{}
-	s, err := l.replay(ctx, at, false, func() func(*action.Action) {
+	s, err := l.replay(ctx, from, at, light, func() func(*action.Action) {
 		f.Live, f.Removed = map[action.FileKey]*action.Add{}, map[action.FileKey]*action.Remove{}
 		return f.take
 	})
@@ -45,9 +49,12 @@ func (f *Files) take(a *action.Action) {
 	}
 }
 
+// names reports whether a file is among them, live or removed.
+func (f *Files) names(key action.FileKey) bool {
+	return f.Live[key] != nil || f.Removed[key] != nil
+}
+
 // Sorted are the live files in order of their paths.
 func (f *Files) Sorted() []*action.Add {
-	return slices.SortedFunc(maps.Values(f.Live), func(a, b *action.Add) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Key().DV, b.Key().DV))
-	})
+	return slices.SortedFunc(maps.Values(f.Live), func(a, b *action.Add) int { return a.Key().Compare(b.Key()) })
 }

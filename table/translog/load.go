@@ -17,7 +17,7 @@ const Latest int64 = math.MaxInt64
 
 // Load reads the state at a version, or at the newest one (Latest). fs.ErrNotExist: there is no log, or not that version any more or yet.
 func (l *Log) Load(ctx context.Context, at int64) (*State, error) {
-	s, err := l.replay(ctx, at, true, nothing)
+	s, err := l.replay(ctx, -1, at, true, nothing)
 	if err != nil || at != Latest || bugs.Is(bugs.TrustTheList) {
 		return s, err
 	}
@@ -66,11 +66,13 @@ type visitor func() (take func(*action.Action))
 func nothing() func(*action.Action) { return func(*action.Action) {} }
 
 // replay rebuilds the state at a version from the newest usable checkpoint and the commits after it. With light, actions on files in checkpoints are left out.
-func (l *Log) replay(ctx context.Context, at int64, light bool, visit visitor) (*State, error) {
-	from, err := l.hint(ctx)
+// from is the version of a checkpoint that is there for all the caller knows, so that what is older need not be listed; -1: it knows of none.
+func (l *Log) replay(ctx context.Context, from, at int64, light bool, visit visitor) (*State, error) {
+	hinted, err := l.hint(ctx)
 	if err != nil {
 		return nil, err
 	}
+	from = max(from, hinted)
 	if from > at {
 		from = -1
 	}
@@ -138,14 +140,15 @@ func (l *Log) replayFrom(ctx context.Context, base *checkpoint, found *listing, 
 	take := visit()
 	s := emptyState()
 	if base != nil {
-		err := l.readCheckpoint(ctx, base, light, func(a *action.Action) {
+		err := l.readCheckpoint(ctx, base, light, func(a *action.Action) error {
 			s.take(a)
 			take(a)
+			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		s.Version, s.checkpoint, s.checkpointBytes = base.version, base.version, base.bytes()
+		s.Version, s.checkpoint, s.checkpointBytes, s.base = base.version, base.version, base.bytes(), base
 	}
 	for v := s.Version + 1; v <= found.newest; v++ {
 		if found.commits[v].Key == "" {

@@ -17,7 +17,8 @@ type State struct {
 	Txns     map[string]action.Txn            // by appId
 	Domains  map[string]action.DomainMetadata // live ones, by domain
 
-	checkpoint      int64 // version of the newest table checkpoint known, -1 if none
+	base            *checkpoint // that it was read from, nil if none
+	checkpoint      int64       // version of the newest table checkpoint known, -1 if none
 	checkpointBytes int64
 	commits         int    // since that checkpoint
 	commitBytes     int64  // of them

@@ -19,7 +19,7 @@ func (l *Log) Verify(ctx context.Context) (problems map[string]string, oldest in
 	bases := map[int64]bool{} // versions that can be read without an earlier one
 	for i := range found.checkpoints {
 		c := &found.checkpoints[i]
-		err := l.readCheckpoint(ctx, c, false, func(*action.Action) {})
+		err := l.readCheckpoint(ctx, c, false, func(*action.Action) error { return nil })
 		if err = note(problems, c.files[0].Key, err); err != nil {
 			return nil, -1, err
 		}
