@@ -21,7 +21,9 @@ type dictionary struct {
 	offs  []uint32 // entry i is data[offs[i]:offs[i+1]]
 	data  []byte
 	slots []dictSlot // open addressing, at most half full
-	vals  values     // what values returns
+	// recent has the number, plus one, of the entry that was last found for the lowest bits of a cheap hash: most of few distinct strings are found there.
+	recent [256]int32
+	vals   values // what values returns
 }
 
 type dictSlot struct {
@@ -59,6 +61,18 @@ func (d *dictionary) index(dst []int32, v *values) ([]int32, bool) {
 
 // find is the number of a string, which is added if it is new.
 func (d *dictionary) find(s []byte) int32 {
+	if len(s) == 0 {
+		return d.look(s)
+	}
+	guess := &d.recent[s[0]*31^s[len(s)-1]*7^s[len(s)/2]^byte(len(s))]
+	if *guess == 0 || !bytes.Equal(s, d.data[d.offs[*guess-1]:d.offs[*guess]]) {
+		*guess = d.look(s) + 1
+	}
+	return *guess - 1
+}
+
+// look looks the string up in all entries.
+func (d *dictionary) look(s []byte) int32 {
 	hash := uint32(maphash.Bytes(d.seed, s))
 	mask := uint32(len(d.slots) - 1)
 	at := hash & mask
@@ -103,6 +117,7 @@ func (d *dictionary) truncate(n, size int) { d.offs, d.data = d.offs[:n+1], d.da
 func (d *dictionary) reset() {
 	d.truncate(0, 0)
 	clear(d.slots)
+	clear(d.recent[:])
 }
 
 // values are the entries.

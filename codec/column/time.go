@@ -155,13 +155,19 @@ func parseDatePart(b []byte) (days int64, rest []byte, ok bool) {
 	return days, rest, ok
 }
 
+// microsOf is what one is worth in a fraction of so many digits.
+var microsOf = [...]int64{0, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
+
 // addFractionAndZone reads "[.digits][zone]", the end of a timestamp.
 func addFractionAndZone(micros int64, b []byte) (int64, bool, bool) {
 	if len(b) > 0 && b[0] == '.' {
-		i, unit := 1, int64(microsPerSecond/10)
-		for ; i < len(b) && b[i]-'0' <= 9; i++ {
-			micros += int64(b[i]-'0') * unit
-			unit /= 10
+		i, fraction := 1, int64(0)
+		for ; i < min(len(b), 1+6) && b[i]-'0' <= 9; i++ {
+			fraction = fraction*10 + int64(b[i]-'0')
+		}
+		micros += fraction * microsOf[i-1]
+		for i < len(b) && b[i]-'0' <= 9 {
+			i++
 		}
 		b = b[i:]
 	}

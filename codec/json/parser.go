@@ -280,8 +280,13 @@ func (p *parser) float(f *field, i int) int {
 // timestamp reads the text of a timestamp, or seconds since 1970 for a column with a zone; 0 if there is neither.
 func (p *parser) timestamp(f *field, i int) int {
 	if p.buf[i] == '"' {
+		// Mostly a timestamp is as long as the one before. Its own reading looks at each byte, and takes neither a quote nor an escape.
+		if end := i + 1 + f.textLen; end < len(p.buf) && p.buf[end] == '"' && f.col.AppendTimestamp(p.buf[i+1:end]) {
+			return end + 1
+		}
 		text, j := p.text(i + 1)
 		if j < 0 || f.col.AppendTimestamp(text) {
+			f.textLen = len(text)
 			return j
 		}
 		return 0

@@ -40,6 +40,8 @@ type target struct {
 	object *object // STRUCT: its fields
 	item   *field  // ARRAY: the element; MAP: the value
 	mapKey *field  // MAP: the key
+	// textLen is how long the last text of a TIMESTAMP was.
+	textLen int
 }
 
 // kind is what decides how a value is parsed: those of package column, and skip.

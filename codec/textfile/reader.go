@@ -21,7 +21,7 @@ const (
 	// margin is how much is read behind the unit, for the end of its last line.
 	block    = 1 << 20
 	maxBlock = 8 << 20
-	margin   = 64 << 10
+	margin   = 16 << 10
 )
 
 // ErrLong says that a line is longer than MaxLine.
