@@ -152,6 +152,59 @@ func TestErrorOfTheStreamIsKept(t *testing.T) {
 	}
 }
 
+// TestPartsOfRecordsAreReadWhereTheyAre: a view hands a record over in parts of 2,048 rows, and the record may be a part of another one itself.
+func TestPartsOfRecordsAreReadWhereTheyAre(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	c := open(t, Config{})
+	place := arrow.StructOf(arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		arrow.Field{Name: "in", Type: arrow.StructOf(arrow.Field{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}), Nullable: true})
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "place", Type: place, Nullable: true},
+		{Name: "list", Type: arrow.ListOf(place), Nullable: true},
+		{Name: "map", Type: arrow.MapOf(arrow.BinaryTypes.String, place), Nullable: true},
+	}, nil)
+	var rows []string
+	for i := range 6000 {
+		if i%7 == 3 {
+			rows = append(rows, fmt.Sprintf(`{"id": %d}`, i))
+			continue
+		}
+		one := fmt.Sprintf(`{"n": %d, "in": {"s": "a text of row %d"}}`, i, i)
+		rows = append(rows, fmt.Sprintf(`{"id": %d, "text": "a text of row %d", "place": %s, "list": [%s, null], "map": [{"key": "k", "value": %s}]}`, i, i, one, one, one))
+	}
+	whole, _, err := array.RecordFromJSON(mem, schema, strings.NewReader("["+strings.Join(rows, ",")+"]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Release()
+	v, err := c.Register(t.Context(), "batch", schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []arrow.RecordBatch{whole.NewSlice(1, 4500), whole.NewSlice(5003, 5990)}
+	v.Feed(func() (arrow.RecordBatch, error) {
+		if len(parts) == 0 {
+			return nil, nil
+		}
+		rec := parts[0]
+		parts = parts[1:]
+		return rec, nil
+	})
+	const want = "CASE WHEN id % 7 <> 3 THEN 'a text of row ' || id END"
+	wrong, err := c.Text(t.Context(), "SELECT string_agg(id || ' ' || batch::VARCHAR, '; ' ORDER BY id) FROM batch WHERE text IS DISTINCT FROM "+want+
+		" OR place.n IS DISTINCT FROM CASE WHEN id % 7 <> 3 THEN id END OR place.in.s IS DISTINCT FROM "+want+
+		" OR list[1].in.s IS DISTINCT FROM "+want+" OR list[2] IS NOT NULL OR map['k'].in.s IS DISTINCT FROM "+want)
+	if err != nil || wrong != "" {
+		t.Errorf("%.1000s %v", wrong, err)
+	}
+	if err := v.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAColumnThatDuckDBDoesNotTakeIsNamed(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)

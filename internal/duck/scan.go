@@ -205,7 +205,9 @@ func (s *scan) fill(chunk mapping.DataChunk, rows int64) error {
 	if len(s.places) == 0 {
 		return nil
 	}
-	part := s.record.NewSlice(s.at, s.at+rows)
+	slice := s.record.NewSlice(s.at, s.at+rows)
+	defer slice.Release()
+	part := rebased(slice)
 	defer part.Release()
 	filled, failure := arrowmapping.DataChunkFromArrow(s.view.conn.conn, part, s.converted)
 	if err := takeError(failure); err != nil {
