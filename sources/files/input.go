@@ -127,8 +127,9 @@ func (in *input) codecFile() (f codec.File, done func(), err error) {
 	if err != nil {
 		return f, nil, err
 	}
-	f.Stream = r
-	return f, r.close, nil
+	a := newAhead(r)
+	f.Stream = a
+	return f, func() { a.close(); r.close() }, nil
 }
 
 // freeInflation is what any compressed file may grow to.
