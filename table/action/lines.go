@@ -4,30 +4,49 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 )
 
 // Encode writes actions one a line.
 func Encode(actions []Action) ([]byte, error) {
-	var b bytes.Buffer
-	e := NewEncoder(&b)
+	var b []byte
+	var err error
 	for i := range actions {
-		if err := e.Encode(&actions[i]); err != nil {
+		if b, err = AppendLine(b, &actions[i]); err != nil {
 			return nil, fmt.Errorf("action: line %d: %w", i+1, err)
 		}
 	}
-	return b.Bytes(), nil
+	return b, nil
 }
 
-// NewEncoder writes each action that it is given as a line.
-func NewEncoder(w io.Writer) *json.Encoder {
-	e := json.NewEncoder(w) // ends each value with LF
+// AppendLine appends the line of an action, with its end.
+func AppendLine(dst []byte, a *Action) ([]byte, error) {
+	if a.Add != nil {
+		if line, ok := appendPlain(dst, a.Add); ok {
+			return append(line, '\n'), nil
+		}
+	}
+	return appendAny(dst, a)
+}
+
+// appendAny is AppendLine for an action of any form.
+func appendAny(dst []byte, a *Action) ([]byte, error) {
+	b := bytes.NewBuffer(dst)
+	e := json.NewEncoder(b) // ends each value with LF
 	e.SetEscapeHTML(false)
-	return e
+	err := e.Encode(a)
+	return b.Bytes(), err
 }
 
 // DecodeLine reads one line, which is an object. Empty and unknown actions give an Action without a field.
 func DecodeLine(line []byte) (Action, error) {
+	if add, ok := decodePlain(bytes.TrimSuffix(line, []byte("\n"))); ok {
+		return Action{Add: add}, nil
+	}
+	return decodeAny(line)
+}
+
+// decodeAny is DecodeLine for a line of any form.
+func decodeAny(line []byte) (Action, error) {
 	var a Action
 	if string(bytes.TrimSpace(line)) == "null" {
 		return a, fmt.Errorf("null is no action")

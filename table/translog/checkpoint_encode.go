@@ -2,7 +2,6 @@ package translog
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -17,7 +16,7 @@ const (
 	// checkpointRows is how many actions are turned into one Arrow record.
 	checkpointRows = 1024
 	// checkpointGroup is how many make a row group, which a reader holds at once. Who wants no list of files reads one of them.
-	checkpointGroup = 8 << 10
+	checkpointGroup = 2 << 10
 )
 
 // parquetEncoder makes checkpoints of the format delta.
@@ -68,37 +67,34 @@ func (e *parquetEncoder) close() ([]byte, error) {
 // jsonEncoder makes checkpoints of the format parquet.
 type jsonEncoder struct {
 	version int64
-	out     bytes.Buffer
-	lines   *json.Encoder
-	n       int
+	data    []byte
+	lines   int
 }
 
 // headRoom is kept free for the first line, which says how many there are.
 const headRoom = 256
 
 func newJSONEncoder(s *State) *jsonEncoder {
-	e := &jsonEncoder{version: s.Version}
-	e.out.Grow(int(headRoom + s.checkpointBytes + s.commitBytes + s.commitBytes/8)) // about what it will be: the buffer would take twice as much when it grows
-	e.out.Write(make([]byte, headRoom))
-	e.lines = action.NewEncoder(&e.out)
-	return e
+	size := headRoom + s.checkpointBytes + s.commitBytes // about: growing takes a copy
+	return &jsonEncoder{version: s.Version, data: make([]byte, headRoom, size+size/16)}
 }
 
-func (e *jsonEncoder) add(a *action.Action) error {
-	e.n++
-	return e.lines.Encode(a)
+func (e *jsonEncoder) add(a *action.Action) (err error) {
+	e.lines++
+	e.data, err = action.AppendLine(e.data, a)
+	return err
 }
 
 func (e *jsonEncoder) close() ([]byte, error) {
-	head := action.Action{CheckpointMetadata: &action.CheckpointMetadata{Version: e.version, Tags: map[string]string{linesTag: strconv.Itoa(e.n + 1)}}}
-	first, err := action.Encode([]action.Action{head})
+	head := action.Action{CheckpointMetadata: &action.CheckpointMetadata{Version: e.version, Tags: map[string]string{linesTag: strconv.Itoa(e.lines + 1)}}}
+	first, err := action.AppendLine(nil, &head)
 	if err != nil {
 		return nil, err
 	}
 	if len(first) > headRoom {
 		return nil, fmt.Errorf("a first line of %d bytes", len(first))
 	}
-	data := e.out.Bytes()[headRoom-len(first):]
+	data := e.data[headRoom-len(first):]
 	copy(data, first)
 	return data, nil
 }

@@ -157,4 +157,3 @@ func readRemove(s structs, i int) action.Action {
 func readSidecar(s structs, i int) action.Action {
 	return action.Action{Sidecar: &action.Sidecar{Path: s.str("path", i), Size: s.long("sizeInBytes", i), Modified: s.long("modificationTime", i)}}
 }
-

@@ -77,7 +77,7 @@ func (l *Log) encodeBehind(ctx context.Context, base *checkpoint, changed *Files
 		return nil, err
 	}
 	c := &encoded{}
-	var want fingerprint
+	want := newFingerprint(maphash.MakeSeed())
 	err = l.summary(ctx, base, changed, func(a *action.Action) error {
 		c.actions++
 		if a.Add != nil {
@@ -162,9 +162,8 @@ func (l *Log) light(s *State) []action.Action {
 }
 
 // proofread reads a checkpoint back.
-func (l *Log) proofread(ctx context.Context, data []byte, want fingerprint) error {
-	var got fingerprint
-	got.seed = want.seed
+func (l *Log) proofread(ctx context.Context, data []byte, want *fingerprint) error {
+	got := newFingerprint(want.hash.Seed())
 	see := func(a *action.Action) error {
 		got.add(a)
 		return nil
@@ -178,7 +177,7 @@ func (l *Log) proofread(ctx context.Context, data []byte, want fingerprint) erro
 	if err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	if got != want {
+	if got.n != want.n || got.sum != want.sum {
 		return fmt.Errorf("read back: %d actions of %d are there as they should be, or others", got.n, want.n)
 	}
 	return nil
@@ -187,45 +186,47 @@ func (l *Log) proofread(ctx context.Context, data []byte, want fingerprint) erro
 // A fingerprint is that of a set of actions, in any order: two sets have the same one if they are the same, and otherwise with a chance of one in 2^64. It takes
 // no memory for each, which a checkpoint of 100,000 files has no room for.
 type fingerprint struct {
-	seed maphash.Seed
+	hash maphash.Hash // of one action
 	n    int
 	sum  uint64
 }
 
+func newFingerprint(seed maphash.Seed) *fingerprint {
+	f := &fingerprint{}
+	f.hash.SetSeed(seed)
+	return f
+}
+
 func (f *fingerprint) add(a *action.Action) {
-	if f.n == 0 && f.seed == (maphash.Seed{}) {
-		f.seed = maphash.MakeSeed()
-	}
-	var h maphash.Hash
-	h.SetSeed(f.seed)
+	f.hash.Reset()
 	switch {
 	case a.Protocol != nil:
-		fmt.Fprint(&h, "protocol ", *a.Protocol)
+		fmt.Fprint(&f.hash, "protocol ", *a.Protocol)
 	case a.Metadata != nil:
-		fmt.Fprint(&h, "metaData ", a.Metadata.ID, a.Metadata.Schema)
+		fmt.Fprint(&f.hash, "metaData ", a.Metadata.ID, a.Metadata.Schema)
 	case a.Txn != nil:
-		fmt.Fprint(&h, "txn ", a.Txn.AppID, a.Txn.Version)
+		fmt.Fprint(&f.hash, "txn ", a.Txn.AppID, a.Txn.Version)
 	case a.DomainMetadata != nil:
-		fmt.Fprint(&h, "domainMetadata ", a.DomainMetadata.Domain)
+		fmt.Fprint(&f.hash, "domainMetadata ", a.DomainMetadata.Domain)
 	case a.Add != nil:
-		f.file(&h, "add ", a.Add.Key(), a.Add.Size, a.Add.Modified)
-		h.WriteString(a.Add.Stats)
+		f.file("add ", a.Add.Key(), a.Add.Size, a.Add.Modified)
+		f.hash.WriteString(a.Add.Stats)
 	case a.Remove != nil:
-		f.file(&h, "remove ", a.Remove.Key(), a.Remove.Size, a.Remove.Deleted)
+		f.file("remove ", a.Remove.Key(), a.Remove.Size, a.Remove.Deleted)
 	default: // no part of a table's state
 		return
 	}
 	f.n++
-	f.sum += h.Sum64()
+	f.sum += f.hash.Sum64()
 }
 
-func (f *fingerprint) file(h *maphash.Hash, kind string, key action.FileKey, numbers ...int64) {
-	h.WriteString(kind)
-	h.WriteString(key.Path)
-	h.WriteByte(0)
-	h.WriteString(key.DV)
+func (f *fingerprint) file(kind string, key action.FileKey, numbers ...int64) {
+	f.hash.WriteString(kind)
+	f.hash.WriteString(key.Path)
+	f.hash.WriteByte(0)
+	f.hash.WriteString(key.DV)
 	for _, n := range numbers {
-		maphash.WriteComparable(h, n)
+		maphash.WriteComparable(&f.hash, n)
 	}
 }
 
