@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
@@ -126,7 +127,9 @@ func plainWidth(s *stored) int {
 }
 
 func (v *values) plainBytes(b []byte, n int) error {
-	v.offs = append(v.offs, 0)
+	n4 := min(n, len(b)/4)
+	v.offs = append(slices.Grow(v.offs, n4+1), 0)
+	v.data = slices.Grow(v.data, len(b)-4*n4) // growing step by step would take three times as much
 	for range n {
 		if len(b) < 4 {
 			return errPage
