@@ -14,6 +14,7 @@ import (
 // tree is a query as DuckDB's parser sees it.
 type tree struct {
 	query     string
+	root      any // the statement
 	functions []call
 	tables    []call // table functions
 	samples   []call
@@ -62,8 +63,8 @@ func parse(ctx context.Context, conn *duck.Conn, query string) (*tree, error) {
 	case len(answer.Statements) != 1:
 		return nil, errcode.SQLInvalid.New("sql", "want one SELECT, have %d statements", len(answer.Statements))
 	}
-	t := &tree{query: query}
-	t.walk(answer.Statements[0])
+	t := &tree{query: query, root: answer.Statements[0]}
+	t.walk(t.root)
 	return t, nil
 }
 

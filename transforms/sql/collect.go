@@ -26,13 +26,7 @@ func (r *run) collect(ctx context.Context, rows *duck.Rows) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case r.out <- batch.Chunk{Record: rec}:
-			return nil
-		case <-ctx.Done():
-			rec.Release()
-			return ctx.Err()
-		}
+		return r.send(ctx, rec)
 	}
 	for {
 		rec, err := rows.Next()
@@ -51,6 +45,17 @@ func (r *run) collect(ctx context.Context, rows *duck.Rows) error {
 	}
 }
 
+// send gives a record to the consumer, who releases it.
+func (r *run) send(ctx context.Context, rec arrow.RecordBatch) error {
+	select {
+	case r.out <- batch.Chunk{Record: rec}:
+		return nil
+	case <-ctx.Done():
+		rec.Release()
+		return ctx.Err()
+	}
+}
+
 func release(records []arrow.RecordBatch) {
 	for _, rec := range records {
 		rec.Release()
@@ -59,30 +64,37 @@ func release(records []arrow.RecordBatch) {
 
 // join copies records into one of the schema, in memory of ours: DuckDB's is freed with the records.
 func join(records []arrow.RecordBatch, schema *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
-	columns, rows := make([]arrow.Array, schema.NumFields()), int64(0)
+	columns, rows := make([]arrow.Array, 0, schema.NumFields()), int64(0)
 	defer func() {
 		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
+			c.Release()
 		}
 	}()
 	for _, rec := range records {
 		rows += rec.NumRows()
 	}
-	pieces := make([]arrow.Array, len(records))
-	for i := range columns {
-		for j, rec := range records {
-			pieces[j] = rec.Column(i)
-		}
-		whole, err := array.Concatenate(pieces, mem)
+	for i := range schema.NumFields() {
+		c, err := joinColumn(records, i, schema.Field(i).Type, mem)
 		if err != nil {
 			return nil, err
 		}
-		columns[i] = retype(whole, schema.Field(i).Type)
-		whole.Release()
+		columns = append(columns, c)
 	}
 	return array.NewRecordBatch(schema, columns, rows), nil
+}
+
+// joinColumn is a column of all the records in one, under the project's name of its type.
+func joinColumn(records []arrow.RecordBatch, column int, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	pieces := make([]arrow.Array, len(records))
+	for i, rec := range records {
+		pieces[i] = rec.Column(column)
+	}
+	whole, err := array.Concatenate(pieces, mem)
+	if err != nil {
+		return nil, err
+	}
+	defer whole.Release()
+	return retype(whole, t), nil
 }
 
 // retype is the array under the project's name of its type: the layout is the same, the names of nested fields are not.

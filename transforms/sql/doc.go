@@ -4,6 +4,9 @@
 // other query (aggregates, joins, windows, LIMIT, ORDER BY, UNNEST) gets the whole batch in one part, and its aggregates are per batch. A query that
 // reads batch more than once gets it from a temporary table, which spills to the temp directory.
 //
+// DuckDB has to see only what it has to compute (bypass.go): where a row-wise query is a list of columns and expressions over batch with a condition, the
+// columns are put beside DuckDB's as they came in, for those rows of which it gives the numbers back.
+//
 // What holds:
 //
 //	(Q1) The result is a function of the batch's rows and timestamp (T1). now(), current_timestamp, current_date, today(), localtime and the like are the
@@ -12,7 +15,8 @@
 //	     the same order of rows.
 //	(Q2) All input is pulled, also if the query needs no more of it (LIMIT), and rejected rows pass through as they come.
 //	(Q3) Records have exactly the schema of Output; all columns may be null.
-//	(Q4) Memory is bounded by a few chunks, plus what DuckDB's memory limit allows its operators.
+//	(Q4) Memory is bounded by a few chunks, or 16 MiB of them while a condition drops all rows, plus what DuckDB's memory limit allows its operators.
+//	(Q5) The rows of a row-wise query keep their order.
 //
 // Result types that tables do not have are cast where nothing is lost, in SQL:
 //

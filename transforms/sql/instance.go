@@ -147,6 +147,9 @@ func (r *run) queryOn(ctx context.Context, w *worker) error {
 	if err := w.setTime(ctx, r.env.Timestamp); err != nil {
 		return err
 	}
+	if r.plan.bypass != nil {
+		return r.gather(ctx, w)
+	}
 	w.view.Feed(func() (arrow.RecordBatch, error) { return r.next(ctx) })
 	if r.plan.scans > 1 {
 		if err := w.conn.Exec(ctx, "CREATE TEMP TABLE "+viewName+" AS FROM "+streamName); err != nil {

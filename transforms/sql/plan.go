@@ -24,12 +24,14 @@ const (
 // plan is how a query is run on batches of one schema.
 type plan struct {
 	in, out  *arrow.Schema
-	text     string // what runs: the query, wrapped where columns are cast
-	shift    int    // bytes of the wrapping before the query
-	query    string // as the user wrote it, for positions
+	items    []string // how each column of the result is chosen from the query: by its name, in a cast where it needs one
+	text     string   // what runs: the query, wrapped where columns are cast or not all are chosen
+	shift    int      // bytes of the wrapping before the query
+	query    string   // as the user wrote it, for positions
 	rowWise  bool
-	scans    int  // how often the batch is read
-	empty    bool // a part of the query was found to have no rows
+	scans    int     // how often the batch is read
+	empty    bool    // a part of the query was found to have no rows
+	bypass   *bypass // nil where all columns go through DuckDB
 	warnings []string
 }
 
@@ -41,34 +43,54 @@ func (p *plan) viewName() string {
 	return viewName
 }
 
+// viewSchema is what it has.
+func (p *plan) viewSchema() *arrow.Schema {
+	if p.bypass != nil {
+		return p.bypass.view
+	}
+	return p.in
+}
+
 // makePlan checks the query and plans it on an empty stream of the input schema, of which DuckDB knows as little as of a full one.
 func (s *session) makePlan(ctx context.Context, query string, in *arrow.Schema) (*plan, error) {
+	p, list, err := s.plainPlan(ctx, query, in)
+	if err != nil || !p.rowWise || list == nil {
+		return p, err
+	}
+	if short, err := p.bypassing(ctx, s, list); short != nil || err != nil {
+		return short, err
+	}
+	return p, nil
+}
+
+// plainPlan is the plan by which all columns go through DuckDB, and the query's list if it is a simple one.
+func (s *session) plainPlan(ctx context.Context, query string, in *arrow.Schema) (*plan, *simple, error) {
 	w, err := s.newWorker(ctx, viewName, in)
 	if err != nil {
-		return nil, errcode.SQLInvalid.Wrap(err, "sql", "the input cannot be a view")
+		return nil, nil, errcode.SQLInvalid.Wrap(err, "sql", "the input cannot be a view")
 	}
 	defer w.close()
 	if err := w.setTime(ctx, planTime); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := parse(ctx, w.conn, query)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := tree.check(s.unstable); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &plan{in: in, query: query, text: query}
 	if err := p.describe(ctx, w.conn); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := p.explain(ctx, w.conn); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !p.rowWise {
 		p.warnings = append([]string{"the query needs more than one row at a time, so it sees each batch as a whole: aggregates, joins and windows are per batch"}, tree.orderWarnings()...)
 	}
-	return p, nil
+	return p, readSimple(tree.root, in), nil
 }
 
 // describe finds the result's schema and wraps the query where a column has to be cast.
@@ -77,7 +99,8 @@ func (p *plan) describe(ctx context.Context, conn *duck.Conn) error {
 	if err != nil {
 		return p.failed(errcode.SQLInvalid, err)
 	}
-	fields, items, wrap := make([]arrow.Field, len(columns)), make([]string, len(columns)), false
+	fields, cast := make([]arrow.Field, len(columns)), false
+	p.items = make([]string, len(columns))
 	var wrong []error
 	for i, c := range columns {
 		t, ok := tableType(c.Type)
@@ -86,9 +109,9 @@ func (p *plan) describe(ctx context.Context, conn *duck.Conn) error {
 			continue
 		}
 		fields[i] = arrow.Field{Name: c.Name, Type: t.arrow, Nullable: true}
-		items[i] = duck.Ident(c.Name)
+		p.items[i] = duck.Ident(c.Name)
 		if !t.exact {
-			items[i], wrap = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", items[i], t.sql), true
+			p.items[i], cast = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", p.items[i], t.sql), true
 		}
 	}
 	if len(wrong) > 0 {
@@ -98,11 +121,16 @@ func (p *plan) describe(ctx context.Context, conn *duck.Conn) error {
 	if err := schema.CheckNames(p.out); err != nil {
 		return errcode.SQLInvalid.Wrap(err, "sql", "the names of the result's columns").Advise("Name the columns in the SQL (expression AS name).")
 	}
-	if wrap {
-		head := "SELECT " + strings.Join(items, ", ") + " FROM ("
-		p.text, p.shift = head+trimEnd(p.query)+"\n)", len(head)
+	if cast {
+		p.wrap(p.items)
 	}
 	return nil
+}
+
+// wrap makes what runs choose from the query.
+func (p *plan) wrap(items []string) {
+	head := "SELECT " + strings.Join(items, ", ") + " FROM ("
+	p.text, p.shift = head+trimEnd(p.query)+"\n)", len(head)
 }
 
 // trimEnd takes the semicolon from the end, which a subquery may not have.

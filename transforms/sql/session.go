@@ -27,13 +27,16 @@ var anchored = map[string]string{
 	"current_localtime":      "::TIMESTAMP::TIME",
 }
 
+// readAhead bounds the rows that DuckDB has ready before they are asked for. By its own measure of 1 MB, rows of a few bytes would be a million.
+const readAhead = "SET streaming_buffer_size = '128KiB'"
+
 // session is the operator's DuckDB: the macros that anchor the clock, and workers, which are idle between batches.
 type session struct {
-	duck       *duck.Session
-	unstable   map[string]bool // functions that DuckDB itself calls volatile, or stable within a query only
-	mu         sync.Mutex
-	idle       []*worker
-	idleSchema *arrow.Schema
+	duck     *duck.Session
+	unstable map[string]bool // functions that DuckDB itself calls volatile, or stable within a query only
+	mu       sync.Mutex
+	idle     []*worker
+	idleFor  *plan
 }
 
 func openSession(ctx context.Context, cfg Config) (*session, error) {
@@ -92,6 +95,10 @@ func (s *session) newWorker(ctx context.Context, view string, in *arrow.Schema) 
 	if err != nil {
 		return nil, err
 	}
+	if err := conn.Exec(ctx, readAhead); err != nil {
+		conn.Close()
+		return nil, err
+	}
 	v, err := conn.Register(ctx, view, in)
 	if err != nil {
 		conn.Close()
@@ -113,25 +120,25 @@ func (w *worker) close() {
 // take gives an idle worker of the plan, or a new one.
 func (s *session) take(ctx context.Context, p *plan) (*worker, error) {
 	s.mu.Lock()
-	if s.idleSchema == p.in && len(s.idle) > 0 {
+	if s.idleFor == p && len(s.idle) > 0 {
 		w := s.idle[len(s.idle)-1]
 		s.idle = s.idle[:len(s.idle)-1]
 		s.mu.Unlock()
 		return w, nil
 	}
 	s.mu.Unlock()
-	return s.newWorker(ctx, p.viewName(), p.in)
+	return s.newWorker(ctx, p.viewName(), p.viewSchema())
 }
 
 // give takes a worker back for the next batch. Those of a former plan are closed.
 func (s *session) give(p *plan, w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idleSchema != p.in {
+	if s.idleFor != p {
 		for _, old := range s.idle {
 			old.close()
 		}
-		s.idle, s.idleSchema = nil, p.in
+		s.idle, s.idleFor = nil, p
 	}
 	s.idle = append(s.idle, w)
 }
