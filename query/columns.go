@@ -19,12 +19,17 @@ func (o *opened) sameColumns() bool {
 			want = append(want, f.Name)
 		}
 	}
-	last := ""
+	last, lastCounts := "", ""
 	for _, add := range o.files {
-		names, ok := counted(add.Stats)
-		if !ok {
+		_, counts, ok := strings.Cut(add.Stats, `"nullCount":{`)
+		if ok && counts != "" && counts == lastCounts { // as of most files: all columns and no nulls
+			continue
+		}
+		names, closed := counted(counts)
+		if !ok || !closed {
 			return false
 		}
+		lastCounts = counts
 		if names == last {
 			continue
 		}
@@ -38,17 +43,12 @@ func (o *opened) sameColumns() bool {
 	return true
 }
 
-// counted is the keys of "nullCount" in a statistics text, as they are written there: ,"a",,"b",. It looks at each byte once and understands no more of
-// JSON than that.
+// counted is the keys of an object from behind its brace on, as they are written there: ,"a",,"b",. It looks at each byte once and understands no more of JSON
+// than that. ok: the object ends.
 func counted(stats string) (names string, ok bool) {
-	const head = `"nullCount":{`
-	at := strings.Index(stats, head)
-	if at < 0 {
-		return "", false
-	}
 	var b strings.Builder
 	depth, start, key := 1, -1, true // at the outermost level, key says whether a name or a value comes next
-	for i := at + len(head); i < len(stats); i++ {
+	for i := 0; i < len(stats); i++ {
 		switch c := stats[i]; {
 		case start >= 0 && c == '\\':
 			i++
