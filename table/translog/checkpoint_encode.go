@@ -26,8 +26,9 @@ type parquetEncoder struct {
 	rows *rowBuilder
 }
 
-func newParquetEncoder() (*parquetEncoder, error) {
+func newParquetEncoder(s *State) (*parquetEncoder, error) {
 	e := &parquetEncoder{}
+	e.out.Grow(sizeBehind(s))
 	schema := checkpointSchema()
 	// Every reader of Delta reads this file, so nothing but what all of them know.
 	o := arrowparquet.Options{Compression: arrowparquet.Snappy, Encoding: arrowparquet.Plain, RowGroupRows: checkpointGroup}
@@ -75,9 +76,11 @@ type jsonEncoder struct {
 const headRoom = 256
 
 func newJSONEncoder(s *State) *jsonEncoder {
-	size := headRoom + s.checkpointBytes + s.commitBytes // about: growing takes a copy
-	return &jsonEncoder{version: s.Version, data: make([]byte, headRoom, size+size/16)}
+	return &jsonEncoder{version: s.Version, data: make([]byte, headRoom, headRoom+sizeBehind(s))}
 }
+
+// sizeBehind is about the size of the checkpoint of a state: a buffer that grows is there twice.
+func sizeBehind(s *State) int { return int(s.checkpointBytes + s.checkpointBytes/16 + s.commitBytes) }
 
 func (e *jsonEncoder) add(a *action.Action) (err error) {
 	e.lines++

@@ -127,7 +127,7 @@ func TestACheckpointIsNotMadeFromADamagedList(t *testing.T) {
 
 // TestAWriterReadsTheRowGroupsThatHoldWhatItNeeds: a checkpoint of other programs may have it anywhere.
 func TestAWriterReadsTheRowGroupsThatHoldWhatItNeeds(t *testing.T) {
-	e, err := newParquetEncoder()
+	e, err := newParquetEncoder(emptyState())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (l *Log) encodeBehind(ctx context.Context, base *checkpoint, changed *Files
 
 func (l *Log) newEncoder(s *State) (encoder, error) {
 	if l.format == Delta {
-		return newParquetEncoder()
+		return newParquetEncoder(s)
 	}
 	return newJSONEncoder(s), nil
 }
