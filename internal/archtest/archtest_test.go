@@ -45,7 +45,7 @@ var rules = []rule{
 	{"sources/sourcetest", []string{"ident", "schema", "batch", "codec", "objstore/...", "sources"}, "a conformance suite"},
 	{"sources/...", []string{"ident", "schema", "batch", "codec", "objstore", "checkpointlog", "sources"}, "adapters know their contract, not each other"},
 	{"transforms", []string{"ident", "schema", "batch", "state"}, "a contract"},
-	{"transforms/sql", []string{"ident", "schema", "batch", "state", "transforms", "internal/duck"}, "SQL by DuckDB"},
+	{"transforms/sql", []string{"ident", "schema", "batch", "state", "transforms", "internal/duck", "internal/recycle"}, "SQL by DuckDB"},
 	{"transforms/...", []string{"ident", "schema", "batch", "state", "transforms"}, "adapters know their contract, not each other"},
 	{"table/...", []string{"ident", "schema", "batch", "objstore", "arrowparquet", "table/..."}, "tables know nothing of engine and sinks"},
 	{"sinks", []string{"ident", "schema", "batch", "codec", "objstore"}, "a contract"},

@@ -98,6 +98,11 @@ func runPlan(t *testing.T, s *session, p *plan, records []arrow.RecordBatch) out
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
+	return runPlanIn(t, s, p, records, mem)
+}
+
+func runPlanIn(t *testing.T, s *session, p *plan, records []arrow.RecordBatch, mem memory.Allocator) outcome {
+	t.Helper()
 	inst := &instance{session: s, plan: p, env: transforms.Env{Timestamp: transformtest.Timestamp, Input: p.in, Parts: 1, Alloc: mem}}
 	var out outcome
 	for c, err := range inst.Apply(t.Context(), func(yield func(batch.Chunk, error) bool) {
@@ -216,6 +221,9 @@ func FuzzBypass(f *testing.F) {
 			return // the parts of the condition and the columns may be tried in another order; see TestErrorsAreTheSame
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\nof %s: %s", text, schema.FormatDDL(in), diff)
+		}
+		if diff := cmp.Diff(want, runPlanIn(t, s, short, records, memory.DefaultAllocator)); diff != "" { // in memory that is used again
 			t.Errorf("%s\nof %s: %s", text, schema.FormatDDL(in), diff)
 		}
 	})

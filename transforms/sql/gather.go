@@ -9,9 +9,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
 	"microbatch/internal/duck"
+	"microbatch/internal/recycle"
 )
 
 // Of rows that a condition drops DuckDB says nothing, so a record is held until a row of a later one comes back. When this much is held, the query's input
@@ -25,6 +27,7 @@ const (
 // gather is a run by a plan with a bypass: it numbers the rows for DuckDB, and puts the columns of the rows that are left beside what DuckDB computed.
 type gather struct {
 	*run
+	mem    memory.Allocator  // of what is filled here, byte by byte
 	ahead  arrow.RecordBatch // what a query begins with
 	mu     sync.Mutex        // of held and the sums below it: DuckDB may read in a thread of its own
 	held   []numbered        // what DuckDB has read, oldest first
@@ -52,7 +55,10 @@ func (n numbered) end() int64 { return n.first + n.record.NumRows() }
 
 // gather runs the query as often as it takes to read all input.
 func (r *run) gather(ctx context.Context, w *worker) error {
-	g := &gather{run: r, last: -1}
+	g := &gather{run: r, mem: r.env.Alloc, last: -1}
+	if g.mem == memory.DefaultAllocator {
+		g.mem = recycle.Allocator{}
+	}
 	defer g.release()
 	for {
 		var err error
@@ -106,13 +112,15 @@ func (g *gather) full() bool {
 
 // withNumbers is the record as the view has it.
 func (g *gather) withNumbers(in numbered) arrow.RecordBatch {
-	b := array.NewInt64Builder(g.env.Alloc)
+	rows := int(in.record.NumRows())
+	b := newBuffer(g.mem, arrow.Int64Traits.BytesRequired(rows))
 	defer b.Release()
-	b.Reserve(int(in.record.NumRows()))
-	for n := in.first; n < in.end(); n++ {
-		b.UnsafeAppend(n)
+	for i, values := 0, arrow.Int64Traits.CastFromBytes(b.Bytes()); i < rows; i++ {
+		values[i] = in.first + int64(i)
 	}
-	numbers := b.NewArray()
+	data := array.NewData(arrow.PrimitiveTypes.Int64, rows, []*memory.Buffer{nil, b}, nil, 0, 0)
+	defer data.Release()
+	numbers := array.NewInt64Data(data)
 	defer numbers.Release()
 	columns := slices.Clone(in.record.Columns())
 	columns[g.plan.bypass.numbers] = numbers
@@ -220,7 +228,7 @@ func (g *gather) piece(ctx context.Context, in arrow.RecordBatch) (arrow.RecordB
 			c, err = joinColumn(g.computed, next, t, g.env.Alloc)
 			next++
 		} else {
-			c, err = passed(ctx, in.Column(from), g.spans, rows, t, g.env.Alloc)
+			c, err = g.passed(ctx, in.Column(from), rows, t)
 		}
 		if err != nil {
 			return nil, err
@@ -228,6 +236,23 @@ func (g *gather) piece(ctx context.Context, in arrow.RecordBatch) (arrow.RecordB
 		columns = append(columns, c)
 	}
 	return array.NewRecordBatch(g.plan.out, columns, int64(rows)), nil
+}
+
+// passed is the rows of a column that are left: a copy, unless they are one stretch of most of its rows, so that a few rows do not hold the memory of many.
+func (g *gather) passed(ctx context.Context, a arrow.Array, rows int, t arrow.DataType) (arrow.Array, error) {
+	var kept arrow.Array
+	if len(g.spans) == 1 && 2*rows > a.Len() {
+		kept = array.NewSlice(a, int64(g.spans[0].from), int64(g.spans[0].to))
+	} else if copied := take(a, g.spans, rows, g.mem); copied != nil {
+		kept = copied
+	} else {
+		var err error
+		if kept, err = takeByKernel(ctx, a, g.spans, rows, g.env.Alloc); err != nil {
+			return nil, err
+		}
+	}
+	defer kept.Release()
+	return retype(kept, t), nil
 }
 
 // flush sends the pieces as one chunk.
