@@ -9,8 +9,9 @@ import (
 )
 
 // The adds of this program are all of one form: {"add":{"path":…,"partitionValues":{…},"size":…,"modificationTime":…,"dataChange":…,"stats":…}} in ASCII, in
-// this order and without white space. Such lines are read and written here, in 0.8 and 0.6 µs instead of the 9 and 2.5 µs of encoding/json (500 bytes a line): a log
-// of 100,000 files is read, summed up and proofread between two batches. Every other line is left to encoding/json, and a test holds the two against each other.
+// this order and without white space. Such lines are read in a quarter and written in half of the time that encoding/json takes (BenchmarkLine: 3.5 and 1.6 µs
+// instead of 14 and 3.0, 500 bytes a line): a log of 100,000 files is read, summed up and proofread between two batches. Every other line is left to
+// encoding/json, and a test holds the two against each other.
 
 // decodePlain reads a line of that form; ok false: it may be of any other.
 func decodePlain(line []byte) (a *Add, ok bool) {
