@@ -13,6 +13,9 @@ import (
 // bypass is how those columns of the result that are columns of the input go around DuckDB, which then computes the others alone and says which rows are
 // left: a row-wise query drops rows, and neither makes nor moves any. One of those columns, of which nothing else in the query takes notice, goes into
 // DuckDB with the numbers of the rows instead of its values. So what runs is still the user's own SQL, on a view with the same names.
+//
+// With eight columns, of which five only pass through, and a row of ten dropped (internal/bench), two million rows took 0.7 s of processor time more than
+// without a query, and take 0.3 s more with a bypass. FuzzBypass holds the two ways against each other.
 type bypass struct {
 	view    *arrow.Schema // the input, with numbers in one column
 	numbers int           // which one

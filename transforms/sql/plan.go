@@ -77,7 +77,7 @@ func (s *session) plainPlan(ctx context.Context, query string, in *arrow.Schema)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := tree.check(s.unstable); err != nil {
+	if err := tree.check(func() (map[string]bool, error) { return s.unstable(ctx) }); err != nil {
 		return nil, nil, err
 	}
 	p := &plan{in: in, query: query, text: query}

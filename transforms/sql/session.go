@@ -32,11 +32,11 @@ const readAhead = "SET streaming_buffer_size = '128KiB'"
 
 // session is the operator's DuckDB: the macros that anchor the clock, and workers, which are idle between batches.
 type session struct {
-	duck     *duck.Session
-	unstable map[string]bool // functions that DuckDB itself calls volatile, or stable within a query only
-	mu       sync.Mutex
-	idle     []*worker
-	idleFor  *plan
+	duck    *duck.Session
+	names   map[string]bool // see unstable; nil until it is asked for
+	mu      sync.Mutex
+	idle    []*worker
+	idleFor *plan
 }
 
 func openSession(ctx context.Context, cfg Config) (*session, error) {
@@ -52,28 +52,40 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	return s, nil
 }
 
-// prepare lists the unstable functions and then shadows those that can be anchored.
+// prepare shadows the functions of the clock.
 func (s *session) prepare(ctx context.Context) error {
 	conn, err := s.duck.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	names, err := conn.Text(ctx, "SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE stability <> 'CONSISTENT'")
-	if err != nil {
-		return err
-	}
-	s.unstable = map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		s.unstable[name] = true
-	}
 	for name, cast := range anchored {
-		delete(s.unstable, name)
 		if err := conn.Exec(ctx, fmt.Sprintf("CREATE MACRO main.%s() AS getvariable('%s')%s", name, timestampVariable, cast)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unstable are the functions that DuckDB itself calls volatile, or stable within a query only, without those that are anchored. One goroutine asks.
+func (s *session) unstable(ctx context.Context) (map[string]bool, error) {
+	if s.names != nil {
+		return s.names, nil
+	}
+	conn, err := s.duck.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	text, err := conn.Text(ctx, "SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE stability <> 'CONSISTENT'")
+	if err != nil {
+		return nil, err
+	}
+	s.names = map[string]bool{}
+	for _, name := range strings.Fields(text) {
+		s.names[name] = !isAnchored(name)
+	}
+	return s.names, nil
 }
 
 func (s *session) close() {
