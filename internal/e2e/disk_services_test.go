@@ -21,7 +21,7 @@ func TestFullAndReadOnlyDisk(t *testing.T) {
 			t.Fatalf("mount a tmpfs: %v", err)
 		}
 	}
-	disk(0, "size=3m")
+	disk(0, "size=1500k")
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)

@@ -9,5 +9,5 @@
 //	MICROBATCH_KILLS=all         kill at every hit of every fault point, on disk and S3, both formats
 //	MICROBATCH_TAKEOVERS=100     so many takeovers of each query
 //	MICROBATCH_INJECT=all        let every single system call fail, fill the disk at every page
-//	MICROBATCH_FIGURES=file      append what was counted to a file (package figures)
+//	PROOF_FIGURES=file      append what was counted to a file (package figures)
 package e2e

@@ -8,7 +8,7 @@ import (
 )
 
 // Environment is the variable that names the file; without it nothing is written.
-const Environment = "MICROBATCH_FIGURES"
+const Environment = "PROOF_FIGURES"
 
 // line is one line of the file.
 type line struct {

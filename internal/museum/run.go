@@ -139,7 +139,7 @@ func (r *runner) test(ctx context.Context, pkg string, tests []string, bug int) 
 	cmd := exec.CommandContext(ctx, filepath.Join(r.dir, path.Base(pkg)+".test"),
 		"-test.run", "^"+strings.Join(tests, "$|^")+"$", "-test.timeout", limit.String(), "-test.v")
 	cmd.Dir = pkg
-	cmd.Env = append(os.Environ(), "MICROBATCH_FIGURES=")
+	cmd.Env = append(os.Environ(), "PROOF_FIGURES=")
 	if bug > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("MICROBATCH_BUG=%d", bug))
 	}
