@@ -18,12 +18,12 @@ type pushed struct {
 func (f *pushed) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	f.written += int64(n)
-	if err == nil && f.written-f.begun >= pushEvery {
-		err = beginWriteback(f.File, f.begun, f.written-f.begun)
-		f.begun = f.written
+	if err != nil || f.written-f.begun < pushEvery {
+		return n, err
 	}
-	if err != nil {
+	if err := beginWriteback(f.File, f.begun, f.written-f.begun); err != nil {
 		return n, &fs.PathError{Op: "write", Path: f.Name(), Err: err}
 	}
+	f.begun = f.written
 	return n, nil
 }

@@ -2,7 +2,10 @@ package files
 
 import (
 	"io"
+	"runtime/debug"
 	"sync"
+
+	"microbatch/internal/errcode"
 )
 
 const (
@@ -35,11 +38,7 @@ func newAhead(r io.Reader) *ahead {
 	a.ended.Go(func() {
 		for {
 			b := block{data: blocks.Get().(*[aheadBlock]byte)}
-			for b.n < aheadBlock && b.err == nil {
-				var n int
-				n, b.err = r.Read(b.data[b.n:])
-				b.n += n
-			}
+			b.fill(r)
 			select {
 			case a.full <- b:
 			case <-a.stop:
@@ -52,6 +51,21 @@ func newAhead(r io.Reader) *ahead {
 		}
 	})
 	return a
+}
+
+// fill reads until the block is full or the stream has ended. A panic of the stream, a library that a hostile file has confused, is its error: in this goroutine nobody
+// else would catch it.
+func (b *block) fill(r io.Reader) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.err = errcode.PartPanicked.New("", "panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for b.n < aheadBlock && b.err == nil {
+		var n int
+		n, b.err = r.Read(b.data[b.n:])
+		b.n += n
+	}
 }
 
 // Read reads what was read ahead. The stream's error comes behind its last byte, and again from then on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -58,5 +59,25 @@ func TestAStreamThatIsLeftEarlyLeavesNoGoroutine(t *testing.T) {
 			}
 			a.close()
 		})
+	}
+}
+
+// confused is a stream whose second read panics.
+type confused struct{ reads int }
+
+func (c *confused) Read(p []byte) (int, error) {
+	if c.reads++; c.reads > 1 {
+		panic("index out of range")
+	}
+	return copy(p, "text"), nil
+}
+
+// TestAPanicOfAStreamIsItsError: it happens in a goroutine of which the query knows nothing, and would end the process.
+func TestAPanicOfAStreamIsItsError(t *testing.T) {
+	a := newAhead(&confused{})
+	defer a.close()
+	got, err := io.ReadAll(a)
+	if string(got) != "text" || err == nil || !strings.Contains(err.Error(), "index out of range") {
+		t.Errorf("%q, %v", got, err)
 	}
 }
