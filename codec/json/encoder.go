@@ -1,11 +1,8 @@
 package json
 
 import (
-	"encoding/base64"
 	"fmt"
 	"math"
-	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,66 +71,23 @@ func appendValue(dst []byte, a arrow.Array, i int) ([]byte, error) {
 		return appendMap(dst, a, i)
 	case *array.List:
 		return appendList(dst, a, i)
-	case *array.Boolean:
-		return strconv.AppendBool(dst, a.Value(i)), nil
-	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Decimal128:
-		return appendText(dst, a, i)
+	case *array.Boolean, *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Decimal128:
+		return column.AppendScalar(dst, a, i)
 	case *array.Float32:
 		return appendFloat(dst, float64(a.Value(i)), 32), nil
 	case *array.Float64:
 		return appendFloat(dst, a.Value(i), 64), nil
 	}
-	dst, err := appendText(append(dst, '"'), a, i)
+	dst, err := column.AppendScalar(append(dst, '"'), a, i) // nothing in it needs an escape
 	return append(dst, '"'), err
 }
 
-// appendText appends a scalar as it stands between quotes, or as the name of a map's entry; nothing in it needs an escape, but in a STRING.
-func appendText(dst []byte, a arrow.Array, i int) ([]byte, error) {
-	switch a := a.(type) {
-	case *array.Int8:
-		return strconv.AppendInt(dst, int64(a.Value(i)), 10), nil
-	case *array.Int16:
-		return strconv.AppendInt(dst, int64(a.Value(i)), 10), nil
-	case *array.Int32:
-		return strconv.AppendInt(dst, int64(a.Value(i)), 10), nil
-	case *array.Int64:
-		return strconv.AppendInt(dst, a.Value(i), 10), nil
-	case *array.Decimal128:
-		return append(dst, a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)...), nil
-	case *array.Binary:
-		return base64.StdEncoding.AppendEncode(dst, a.Value(i)), nil
-	case *array.Date32:
-		return a.Value(i).ToTime().AppendFormat(dst, "2006-01-02"), nil
-	case *array.Timestamp:
-		layout := "2006-01-02T15:04:05.999999"
-		if a.DataType().(*arrow.TimestampType).TimeZone != "" {
-			layout += "Z"
-		}
-		return time.UnixMicro(int64(a.Value(i))).UTC().AppendFormat(dst, layout), nil
-	case *array.Boolean:
-		return strconv.AppendBool(dst, a.Value(i)), nil
-	case *array.Float32, *array.Float64:
-		dst, err := appendValue(dst, a, i)
-		return dst, err
-	}
-	return dst, fmt.Errorf("the type %s has no text", a.DataType())
-}
-
-// appendFloat appends the shortest number that reads back as v.
+// appendFloat appends the shortest number that reads back as v; one that is not finite is a string.
 func appendFloat(dst []byte, v float64, bits int) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(dst, `"NaN"`...)
-	case math.IsInf(v, 1):
-		return append(dst, `"Infinity"`...)
-	case math.IsInf(v, -1):
-		return append(dst, `"-Infinity"`...)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return append(column.AppendFloat(append(dst, '"'), v, bits), '"')
 	}
-	format := byte('f')
-	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e'
-	}
-	return strconv.AppendFloat(dst, v, format, -1, bits)
+	return column.AppendFloat(dst, v, bits)
 }
 
 // appendStruct appends an object of the fields that are not null.
@@ -183,11 +137,8 @@ func appendKey(dst []byte, keys arrow.Array, i int) ([]byte, error) {
 	if s, ok := keys.(*array.String); ok {
 		return appendString(dst, s.Value(i)), nil
 	}
-	text, err := appendText(nil, keys, i)
-	if len(text) > 0 && text[0] == '"' { // a float that is not finite
-		return append(dst, text...), err
-	}
-	return append(append(append(dst, '"'), text...), '"'), err
+	dst, err := column.AppendScalar(append(dst, '"'), keys, i)
+	return append(dst, '"'), err
 }
 
 // appendList appends an array.

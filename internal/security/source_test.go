@@ -148,7 +148,7 @@ func TestEveryFuzzTargetSaysWhatHolds(t *testing.T) {
 		"checkpointlog FuzzParseOffsets", "checkpointlog FuzzOwnOffsets", "checkpointlog FuzzParseCommits", "checkpointlog FuzzSealed", "checkpointlog FuzzCompactLog",
 		"table/action FuzzDecode", "table/action FuzzDecodePath", "table/translog FuzzLog", "table/translog FuzzCheckpointJSON", "table/translog FuzzCheckpointParquet", "table/translog FuzzLogNames",
 		"table/datafile FuzzPartitionDirectory", "table/datafile FuzzPartitionValue", "table/datafile FuzzVector", "table/datafile FuzzVectorOfALog",
-		"pipeline/config FuzzParse", "pipeline/config FuzzSecretsAreNeverPrinted", "codec/json FuzzDecode", "codec/csv FuzzSplit", "codec/csv FuzzStandardLibrary", "codec/parquet FuzzDecode",
+		"pipeline/config FuzzParse", "pipeline/config FuzzSecretsAreNeverPrinted", "codec/json FuzzDecode", "codec/csv FuzzSplit", "codec/csv FuzzEncoder", "codec/csv FuzzStandardLibrary", "codec/parquet FuzzDecode",
 		"arrowparquet FuzzOpen", "schema FuzzParseDDL", "schema FuzzFromDelta", "sources/kafka FuzzAnswers", "sources/kafka FuzzPosition", "sources/files FuzzSeenLogLine", "sources/files FuzzOffset",
 		"sources/files FuzzInflate", "transforms/project FuzzExpressions", "internal/duck FuzzQuoting", "objstore/s3 FuzzAnswers", "objstore FuzzValidKey", "cmd/microbatch/internal/status FuzzRequests",
 	} {
