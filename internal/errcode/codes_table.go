@@ -71,11 +71,23 @@ var (
 	// TableDisagrees: table and checkpoint were compared and contradict each other.
 	TableDisagrees = Code{ID: "MB1223", Title: "the table is not what the checkpoint claims", Class: Corrupt, Safe: "Nothing was written.",
 		Next: "Each line of the report says what to do; `microbatch checkpoint repair --dry-run` says what can be rebuilt. Until then do not start the query."}
+	// TableKeys: the columns by which rows are matched are missing or of a type without equality.
+	TableKeys = Code{ID: "MB1224", Title: "rows cannot be matched by these columns", Class: Config, Safe: "Nothing was written.",
+		Next: "Name columns of the rows, after all transforms: keys and deduplicate_by may be of any type but FLOAT, DOUBLE, ARRAY, MAP and STRUCT; order_by may be a number too."}
+	// TableNoOrder: several rows of a batch have one key, and order_by does not say which counts.
+	TableNoOrder = Code{ID: "MB1225", Title: "order_by does not say which of several rows counts", Class: Data, Safe: "Nothing of this batch is visible.",
+		Next: "Add a column to order_by that tells which row is newer (of a Kafka topic: metadata: [offset] and order_by: [..., _offset]), or leave order_by out: then the last row counts. Start once with --accept-change."}
+	// TableKeysTooMany: the keys of a batch do not fit into memory.
+	TableKeysTooMany = Code{ID: "MB1226", Title: "the keys of a batch take too much memory", Class: Config, Safe: "Nothing of this batch is visible.",
+		Next: "Lower trigger.max_rows (or max_files). The batch that is pending has its range already: start once with more memory, or lower the limits before the next backlog."}
+	// TableAppendOnly: the table takes new rows only.
+	TableAppendOnly = Code{ID: "MB1227", Title: "the table only takes new rows", Class: Config, Safe: "Nothing was written.",
+		Next: "Use mode: append, or have the table's owner unset its property delta.appendOnly."}
 )
 
 // tableCodes are MB12xx: table and its log.
 var tableCodes = []Code{
 	TableFormat, TableFeature, TableSchema, TablePartitions, TableLog, TableReplaced, TableForeignBatch, TableAhead, TableFenced, TableConflict,
 	TableUncertain, TableHole, TablePartitionValue, TablePath, TableColumn, TableNoLog, TableBusy, TableForce, TableRetention, TableFile,
-	TableVersion, TableNull, TableDisagrees,
+	TableVersion, TableNull, TableDisagrees, TableKeys, TableNoOrder, TableKeysTooMany, TableAppendOnly,
 }

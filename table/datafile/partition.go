@@ -144,6 +144,24 @@ func constant(t arrow.DataType, text *string, n int, alloc memory.Allocator) (ar
 	return b.NewArray(), nil
 }
 
+// PartitionValue is the partition value with a text in a log, as an array of one. The caller releases it.
+func PartitionValue(t arrow.DataType, text string) (arrow.Array, error) {
+	return constant(t, &text, 1, memory.DefaultAllocator)
+}
+
+// PartitionText is a partition value of a log as this package spells it, so that equal values have equal texts whoever wrote them; nil for null.
+func PartitionText(t arrow.DataType, text *string) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	a, err := PartitionValue(t, *text)
+	if err != nil {
+		return text
+	}
+	defer a.Release()
+	return partitionText(a, 0)
+}
+
 // isDecimal reports whether a text is a number that the library can be trusted with: of an infinity it panics, and an exponent of nine digits costs it gigabytes.
 func isDecimal(text string) bool {
 	digits, exponent, scientific := strings.Cut(strings.ToLower(text), "e")

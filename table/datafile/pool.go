@@ -20,6 +20,9 @@ func (s *Stage) acquire(p piece) (*writer, error) {
 		if s.spilling[p.key] {
 			return nil, nil
 		}
+		if part.named && part.open == 0 { // beside the others: who names places has few of them open
+			return s.openWriter(part), nil
+		}
 		if s.open < s.spec.MaxOpen && part.bytes >= int64(part.open)*secondWriterBytes {
 			return s.openWriter(part), nil
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/arrowparquet"
@@ -35,7 +34,9 @@ type Reader struct {
 	Store       objstore.Store
 	Schema      *arrow.Schema // of the records; partition columns among them, in any place
 	PartitionBy []string
-	Alloc       memory.Allocator
+	// Skip passes over row groups that the caller has no use for; nil reads all. It is not asked about files with deletion vectors, which count rows from the beginning.
+	Skip  func(*arrowparquet.RowGroup) bool
+	Alloc memory.Allocator
 }
 
 // Open opens a data file and reads its footer. The caller closes the object.
@@ -82,7 +83,7 @@ func (r *Reader) each(ctx context.Context, add *action.Add, yield func(arrow.Rec
 		}
 	}
 	base := uint64(0)
-	for stored, err := range r.stored(ctx, file) {
+	for stored, err := range r.stored(ctx, file, r.groups(file, add)) {
 		if err != nil {
 			return r.unreadable(ctx, add, err)
 		}
@@ -112,8 +113,22 @@ func (r *Reader) unreadable(ctx context.Context, add *action.Add, err error) err
 	return errcode.TableFile.Wrap(err, r.Store.URL()+"/"+add.Path, "cannot be read")
 }
 
-// stored yields the columns that are in the file.
-func (r *Reader) stored(ctx context.Context, file *arrowparquet.File) iter.Seq2[arrow.RecordBatch, error] {
+// groups are the row groups to read; nil: all.
+func (r *Reader) groups(file *arrowparquet.File, add *action.Add) []int {
+	if r.Skip == nil || add.DeletionVector != nil {
+		return nil
+	}
+	groups := []int{}
+	for i := range file.RowGroups() {
+		if !r.Skip(&file.RowGroups()[i]) {
+			groups = append(groups, i)
+		}
+	}
+	return groups
+}
+
+// stored yields the columns that are in some row groups of the file.
+func (r *Reader) stored(ctx context.Context, file *arrowparquet.File, groups []int) iter.Seq2[arrow.RecordBatch, error] {
 	var fields []arrow.Field
 	for _, f := range r.Schema.Fields() {
 		if !r.isPartition(f.Name) {
@@ -123,10 +138,17 @@ func (r *Reader) stored(ctx context.Context, file *arrowparquet.File) iter.Seq2[
 	}
 	want := arrow.NewSchema(fields, nil)
 	if len(fields) > 0 {
-		return file.Read(ctx, nil, want, r.Alloc)
+		return file.Read(ctx, groups, want, r.Alloc)
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) { // partition columns alone: counting the rows is enough
-		for left := file.Rows(); left > 0; left -= countRows {
+		left := file.Rows()
+		if groups != nil {
+			left = 0
+			for _, g := range groups {
+				left += file.RowGroups()[g].Rows
+			}
+		}
+		for ; left > 0; left -= countRows {
 			if !yield(array.NewRecordBatch(want, nil, min(left, countRows)), nil) {
 				return
 			}
@@ -190,30 +212,13 @@ func (r *Reader) keep(ctx context.Context, rec arrow.RecordBatch, deleted *roari
 		rec.Retain()
 		return rec, nil
 	}
-	b := array.NewInt32Builder(r.Alloc)
-	defer b.Release()
+	rows := make([]int32, 0, n)
 	for i := range n {
 		if !deleted.Contains(base + i) {
-			b.Append(int32(i))
+			rows = append(rows, int32(i))
 		}
 	}
-	indices := b.NewInt32Array()
-	defer indices.Release()
-	columns := make([]arrow.Array, 0, rec.NumCols())
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
-	ctx = compute.WithAllocator(ctx, r.Alloc)
-	for _, c := range rec.Columns() {
-		taken, err := compute.TakeArrayOpts(ctx, c, indices, compute.TakeOptions{BoundsCheck: false})
-		if err != nil {
-			return nil, fmt.Errorf("datafile: drop deleted rows: %w", err)
-		}
-		columns = append(columns, taken)
-	}
-	return array.NewRecordBatch(rec.Schema(), columns, int64(indices.Len())), nil
+	return Take(ctx, rec, rows, r.Alloc)
 }
 
 // overlaps reports whether the set has a member in [from, to).

@@ -3,14 +3,12 @@ package datafile
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/internal/bugs"
@@ -213,27 +211,7 @@ func (s *splitter) take(ctx context.Context, rec arrow.RecordBatch, g groups) (a
 		order[next[group]] = int32(row)
 		next[group]++
 	}
-	b := array.NewInt32Builder(s.alloc)
-	defer b.Release()
-	b.AppendValues(order, nil)
-	indices := b.NewInt32Array()
-	defer indices.Release()
-
-	ctx = compute.WithAllocator(ctx, s.alloc)
-	columns := make([]arrow.Array, 0, rec.NumCols())
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
-	for _, c := range rec.Columns() {
-		taken, err := compute.TakeArrayOpts(ctx, c, indices, compute.TakeOptions{BoundsCheck: false})
-		if err != nil {
-			return nil, fmt.Errorf("datafile: sort by partition: %w", err)
-		}
-		columns = append(columns, taken)
-	}
-	return array.NewRecordBatch(rec.Schema(), columns, rec.NumRows()), nil
+	return Take(ctx, rec, order, s.alloc)
 }
 
 // values are the partition values of a record that has one partition only.

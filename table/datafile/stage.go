@@ -24,7 +24,6 @@ type Spec struct {
 	Schema      *arrow.Schema // of the table, with the partition columns
 	Rows        *arrow.Schema // of the records that Write gets; nil: Schema
 	PartitionBy []string
-	Into        *Place // if set, all rows belong to this partition, and the records do not have the partition columns
 	Parquet     ParquetOptions
 	Indexed     string // the value of the table property IndexedColumns
 	TargetBytes int64  // a file ends soon after it is this long; 128 MiB
@@ -32,12 +31,6 @@ type Spec struct {
 	TempDir     string // for rows of partitions beyond MaxOpen; the system's
 	Alloc       memory.Allocator
 	Now         func() time.Time
-}
-
-// Place is a partition of a table.
-type Place struct {
-	Dir    string // below the table, with a slash at its end; "" for the table itself
-	Values map[string]*string
 }
 
 func (s Spec) withDefaults() Spec {
@@ -84,6 +77,7 @@ type Stage struct {
 type partition struct {
 	dir    string
 	values map[string]*string
+	named  bool      // a Place's
 	free   []*writer // open and used by nobody
 	open   int       // free ones and used ones
 	bytes  int64     // written to all of them so far
@@ -103,10 +97,6 @@ func NewStage(store objstore.Store, spec Spec) *Stage {
 		s.file = newSplitter(s.spec.Schema, spec.PartitionBy, s.spec.Alloc).schema
 		s.splitter = newSplitter(s.spec.Rows, spec.PartitionBy, s.spec.Alloc)
 	}
-	if spec.Into != nil {
-		s.splitter = nil
-		s.parts[""] = &partition{dir: spec.Into.Dir, values: spec.Into.Values}
-	}
 	return s
 }
 
@@ -115,13 +105,21 @@ func (s *Stage) Write(ctx context.Context, rec arrow.RecordBatch) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
+	if err := s.count(rec); err != nil {
+		return err
+	}
+	return s.write(ctx, rec)
+}
+
+// count takes the rows of a record into account, unless they cannot be in the table.
+func (s *Stage) count(rec arrow.RecordBatch) error {
 	if err := s.checkNulls(rec); err != nil {
 		return err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.rows += rec.NumRows()
-	s.mu.Unlock()
-	return s.write(ctx, rec)
+	return nil
 }
 
 // checkNulls refuses a null in a column of the table that is NOT NULL.
@@ -181,7 +179,7 @@ func (s *Stage) route(ctx context.Context, p piece) error {
 }
 
 func (s *Stage) writeTo(ctx context.Context, w *writer, rec arrow.RecordBatch) error {
-	if s.splitter == nil {
+	if s.splitter == nil || w.part.named {
 		return w.write(ctx, rec)
 	}
 	stored := s.splitter.project(rec)

@@ -109,11 +109,11 @@ func (r *rewriter) rewrite(ctx context.Context, group []*action.Add, total *Opti
 		Name: datafile.Name{
 			Prefix: datafile.PrefixOptimize, Owner: datafile.OwnerOf(r.state.Metadata.ID, ident.Shard{}), Batch: ident.BatchID(r.groups), Attempt: r.attempt,
 		},
-		Schema: r.schema, PartitionBy: r.state.Metadata.PartitionBy, Into: &datafile.Place{Dir: dir, Values: group[0].PartitionValues},
+		Schema: r.schema, PartitionBy: r.state.Metadata.PartitionBy,
 		Parquet: r.options.Parquet, Indexed: r.state.Property(datafile.IndexedColumns), TargetBytes: r.options.TargetBytes, TempDir: r.options.TempDir, Alloc: r.options.Alloc, Now: r.log.Now,
 	})
 	r.groups++
-	adds, err := r.copy(ctx, group, stage)
+	adds, err := r.copy(ctx, group, stage, stage.Place(dir, group[0].PartitionValues))
 	if err != nil {
 		return stage.Fail(context.WithoutCancel(ctx), err)
 	}
@@ -141,14 +141,14 @@ func (r *rewriter) rewrite(ctx context.Context, group []*action.Add, total *Opti
 }
 
 // copy writes the live rows of a group, and makes sure that none is missing.
-func (r *rewriter) copy(ctx context.Context, group []*action.Add, stage *datafile.Stage) ([]*action.Add, error) {
+func (r *rewriter) copy(ctx context.Context, group []*action.Add, stage *datafile.Stage, place *datafile.Place) ([]*action.Add, error) {
 	reader := datafile.Reader{Store: r.log.Store(), Schema: datafile.FileSchema(r.schema, r.state.Metadata.PartitionBy), Alloc: r.options.Alloc}
 	promised := int64(0)
 	for _, add := range group {
 		before := stage.Rows()
 		for rec, err := range reader.Read(ctx, add) {
 			if err == nil {
-				err = stage.Write(ctx, rec)
+				err = place.Write(ctx, rec)
 				rec.Release()
 			}
 			if err != nil {

@@ -3,7 +3,6 @@ package maintain
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"microbatch/table/action"
 )
@@ -13,7 +12,7 @@ func plan(files []*action.Add, target int64) [][]*action.Add {
 	partitions := map[string][]*action.Add{}
 	for _, a := range files {
 		if a.Size < target/4*3 || a.DeletionVector != nil {
-			key := partitionKey(a.PartitionValues)
+			key := action.PartitionKey(a.PartitionValues)
 			partitions[key] = append(partitions[key], a)
 		}
 	}
@@ -44,17 +43,4 @@ func pack(files []*action.Add, target int64) (groups [][]*action.Add) {
 	}
 	end()
 	return groups
-}
-
-// partitionKey tells partitions apart.
-func partitionKey(values map[string]*string) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		b.WriteString(name)
-		if v := values[name]; v != nil {
-			b.WriteString("\x00=" + *v)
-		}
-		b.WriteString("\x00,")
-	}
-	return b.String()
 }

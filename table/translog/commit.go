@@ -25,6 +25,9 @@ type Change struct {
 	Actions []action.Action   // without commitInfo
 	// Reads are files whose rows the change builds on: it conflicts with who removes one. Files that it removes itself are read.
 	Reads map[action.FileKey]bool
+	// Sees says of a file that another writer adds in between, with rows that are new to the table, whether the change would have had to see it: then it conflicts.
+	// Nil: it reads no rows. Files that only hold other files' rows are never asked about.
+	Sees func(*action.Add) bool
 	// Admit looks at the state that the change would follow, first at the one it was made for and then after each version that another writer put
 	// before it. An error ends the commit, and nothing of it is visible. Nil admits all.
 	Admit func(*State) error
@@ -204,6 +207,8 @@ func (p *put) disturbed(s, next *State, actions []action.Action) error {
 			return conflict("it changed the table's protocol")
 		case a.Metadata != nil:
 			return conflict("it changed the table's schema or properties")
+		case a.Add != nil && a.Add.DataChange && p.change.Sees != nil && p.change.Sees(a.Add):
+			return conflict("it added %s, which may hold rows that this commit would have to see", a.Add.Path)
 		case a.Remove != nil && p.change.Reads[a.Remove.Key()] && !bugs.Is(bugs.BlindToRemoves):
 			return conflict("it removed %s, which this commit builds on", a.Remove.Path)
 		}
