@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 )
 
@@ -28,8 +29,8 @@ type Sink interface {
 	Commit(ctx context.Context, p Pending) (Result, error)
 	// Abort removes what Prepare staged. It is not called after Committed, AlreadyCommitted or Uncertain.
 	Abort(ctx context.Context, p Pending) error
-	// Guarantee says what a crash can do to this sink's rows, and why.
-	Guarantee() Guarantee
+	// Guarantee says what a crash can do to this sink's rows, with a source that can be read again, and why. It is valid at any time.
+	Guarantee() guarantee.Link
 	// Close ends all connections.
 	Close() error
 }
@@ -41,9 +42,11 @@ type Pending interface {
 
 // Staged is what Prepare produced, as plain data.
 type Staged struct {
-	Rows  int64 // rows that will be visible
-	Bytes int64
-	Files int
+	Rows int64 // rows that will be visible, or that change what is
+	// Dropped are rows that the sink has taken and that change nothing: another row of their key counts, or the sink holds them already.
+	Dropped int64
+	Bytes   int64
+	Files   int
 }
 
 // QueryInfo is who commits.
@@ -66,6 +69,8 @@ type Visible struct {
 	Digest    ident.StoredDigest
 	HasDigest bool        // false if Batch was written without digests (by Spark)
 	Epoch     ident.Epoch // the highest seen; 0 if none
+	// Behind says what it means, and what to do, when the checkpoint has recorded more than Batch: how this kind of sink forgets. "" if it was restored, or deleted.
+	Behind string
 	// Others are query ids other than ours that have committed under our pipeline name and shard.
 	Others []ident.QueryID
 }
@@ -77,6 +82,8 @@ type Intent struct {
 	Entry     []byte // the text of offsets/<id>
 	Ranges    []ident.Range
 	Timestamp time.Time
+	// Lost: the batch is recorded and was never committed, and older epochs are fenced off: nobody will commit it.
+	Lost bool
 	// Changed: the pipeline is another one than when the intent was written (knowingly accepted), so earlier attempts may have made other rows.
 	Changed bool
 }
@@ -110,12 +117,6 @@ type Result struct {
 	Why     error // for Conflict, Uncertain and Fenced
 }
 
-// Guarantee is what a sink promises end to end with a replayable source.
-type Guarantee struct {
-	Level  string // "exactly once", "at least once"
-	Reason string // why, in a sentence
-}
-
 // Maintainer is a sink with background work (compaction, clean-up). The engine calls Maintain between batches.
 type Maintainer interface {
 	// Maintain does what is due at now, and returns when it has or when ctx ends. An error is logged and does not stop the query, unless its class says so.
@@ -123,7 +124,7 @@ type Maintainer interface {
 }
 
 // Sweeper is a sink that can delete what other attempts of a batch left behind. The engine calls Sweep between commit and record when the
-// batch may have had another attempt.
+// batch may have had another attempt, and after a fence for a batch that is lost.
 type Sweeper interface {
 	Sweep(ctx context.Context, batch Intent) error
 }
@@ -131,6 +132,12 @@ type Sweeper interface {
 // Fencer is a sink that can commit an epoch alone, without a batch, so that nothing of older epochs can land afterwards.
 type Fencer interface {
 	Fence(ctx context.Context, q QueryInfo) error
+}
+
+// Orderer is a sink whose readers may rely on an order of rows.
+type Orderer interface {
+	// Ordered reports whether they do: then a batch comes in one part, in the order of its source.
+	Ordered() bool
 }
 
 // Historian is a sink whose own log keeps the text of offsets/<id> of each batch, so that a lost entry of the checkpoint can be rebuilt.

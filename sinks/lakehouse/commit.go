@@ -23,7 +23,7 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 	t := s.opened()
 	tried := p.unsure
 	p.unsure = true
-	snap, err := t.Commit(ctx, s.base(t, p), translog.Change{Info: s.info(p), Actions: s.actions(p), Admit: r.admit})
+	snap, err := t.Commit(ctx, s.base(t, p), translog.Change{Info: s.info(p), Actions: s.actions(p), Reads: p.reads(), Sees: p.sees, Admit: r.admit})
 	switch {
 	case err == nil:
 		s.see(p.batch.ID)
@@ -52,8 +52,11 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 }
 
 // base is what the commit is first put behind: the newest version seen (maintenance may have made one since Prepare), unless the schema that the files
-// were written in has changed, which the commit then meets as a conflict.
+// were written in has changed, which the commit then meets as a conflict. A batch that was matched with the table's rows meets all that has come since on the way.
 func (s *Sink) base(t *table.Table, p *pending) *table.Snapshot {
+	if p.sees != nil {
+		return p.snap
+	}
 	newest := t.Snapshot()
 	was, is := p.snap.State(), newest.State()
 	if reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Protocol, is.Protocol) {
@@ -94,6 +97,10 @@ func (s *Sink) actions(p *pending) []action.Action {
 		out = append(out, s.txn(id.app, int64(p.batch.ID)), s.txn(id.digest, int64(p.batch.Digest.Stored(p.batch.ID))))
 	}
 	out = append(out, s.epochActions(id)...)
+	now := s.cfg.Now().UnixMilli()
+	for _, a := range p.replaced {
+		out = append(out, action.Action{Remove: a.Tombstone(now, true)})
+	}
 	for _, a := range p.adds {
 		out = append(out, action.Action{Add: a})
 	}
@@ -115,7 +122,10 @@ func (s *Sink) txn(appID string, version int64) action.Action {
 
 // info is the commit in words: what Spark's streaming sink writes, and ours.
 func (s *Sink) info(p *pending) action.CommitInfo {
-	staged, id, blind := p.Staged(), int64(p.batch.ID), true
+	if s.cfg.Merge.Mode != Append {
+		return s.mergeInfo(p)
+	}
+	staged, id, blind := p.Staged(), int64(p.batch.ID), p.sees == nil
 	return action.CommitInfo{
 		Operation: "STREAMING UPDATE",
 		OperationParameters: map[string]any{

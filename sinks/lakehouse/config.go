@@ -30,6 +30,8 @@ type Config struct {
 	Encoding        string            // "auto" (default) or "plain"
 	TargetFileBytes int64             // a file ends soon after it is this long; 128 MiB
 	Properties      map[string]string // of a new table
+	Merge           Merge             // what a batch does to the rows that the table has; it is appended if zero
+	MaxKeyBytes     int64             // memory for the keys of a batch that is matched with the table's rows; 1 GiB
 	Maintenance     Maintenance
 	// SweepOff: files of other attempts are left to vacuum, for a writer without the right to delete.
 	SweepOff bool
@@ -60,6 +62,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Format = or(c.Format, string(translog.Parquet))
 	c.SchemaEvolution = or(c.SchemaEvolution, Strict)
+	c.TargetFileBytes = or(c.TargetFileBytes, 128<<20)
 	c.Parallel = or(c.Parallel, runtime.GOMAXPROCS(0))
 	if c.Alloc == nil {
 		c.Alloc = memory.DefaultAllocator
@@ -68,7 +71,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.Now = time.Now
 	}
 	_, err := datafile.Parquet(c.Compression, c.Encoding)
-	errs = append(errs,
+	merge, mergeErr := c.Merge.withDefaults()
+	c.Merge = merge
+	errs = append(append(errs, c.refuse()...), mergeErr,
 		oneOf("format", c.Format, string(translog.Parquet), string(translog.Delta)),
 		oneOf("schema_evolution", c.SchemaEvolution, Strict, AddColumns),
 		err)

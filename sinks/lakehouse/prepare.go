@@ -21,16 +21,25 @@ import (
 type pending struct {
 	batch    *batch.Batch
 	snap     *table.Snapshot  // what it was prepared on
+	schema   *arrow.Schema    // of the table with the batch
 	metadata *action.Metadata // of the evolved schema, nil if the table's stays
-	stage    *datafile.Stage
+	stage    *datafile.Stage  // nil before the schema is known
 	adds     []*action.Add
+
+	rows     int64                  // of the batch that take effect
+	dropped  int64                  // of the batch that take none: others of their key count, or the table has them
+	replaced []*action.Add          // files that the commit takes out of the table
+	read     []*action.Add          // files that stay and that the batch was matched with
+	sees     func(*action.Add) bool // translog.Change.Sees
+	merged   mergeMetrics
+
 	// unsure: the commit was begun, and it is not proven that it never lands. Then nothing is deleted (K5).
 	unsure bool
 }
 
 // Staged counts what will become visible.
 func (p *pending) Staged() sinks.Staged {
-	st := sinks.Staged{Rows: p.stage.Rows(), Files: len(p.adds)}
+	st := sinks.Staged{Rows: p.rows, Dropped: p.dropped, Files: len(p.adds)}
 	for _, a := range p.adds {
 		st.Bytes += a.Size
 	}
@@ -41,26 +50,51 @@ func (p *pending) Staged() sinks.Staged {
 func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, error) {
 	t := s.opened()
 	invariant.Check(t != nil, "Recover comes before Prepare")
-	snap := t.Snapshot()
-	merged, metadata, err := s.evolve(snap, b.Schema)
-	if err != nil {
-		return nil, err
-	}
-	p := &pending{batch: b, snap: snap, metadata: metadata}
-	p.stage = datafile.NewStage(s.cfg.Store, datafile.Spec{
-		Name:   datafile.Name{Prefix: datafile.PrefixPart, Owner: identityOf(s.query, s.cfg.AppSuffix).owner, Batch: b.ID, Attempt: b.Attempt},
-		Schema: merged, Rows: b.Schema, PartitionBy: snap.PartitionBy(),
-		Parquet: s.parquet, Indexed: snap.State().Property(datafile.IndexedColumns), TargetBytes: s.cfg.TargetFileBytes, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Now: s.cfg.Now,
-	})
-	if err = s.pull(ctx, b, t, p); err == nil {
-		p.adds, err = p.stage.Finish(ctx)
-	}
-	if err != nil {
+	p := &pending{batch: b, snap: t.Snapshot()}
+	err := s.prepare(ctx, t, p)
+	if err != nil && p.stage != nil {
 		ctx, cancel := toDiscard(ctx)
 		defer cancel()
 		return nil, p.stage.Fail(ctx, err)
 	}
+	if err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+func (s *Sink) prepare(ctx context.Context, t *table.Table, p *pending) error {
+	if s.cfg.Merge.keyed() {
+		return s.prepareKeyed(ctx, t, p)
+	}
+	if err := s.newStage(p, p.batch.Schema); err != nil {
+		return err
+	}
+	err := s.pull(ctx, t, p, func(ctx context.Context, _ int, rec arrow.RecordBatch) error { return p.stage.Write(ctx, rec) })
+	if err == nil {
+		p.adds, err = p.stage.Finish(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	p.rows = p.stage.Rows()
+	if s.cfg.Merge.replaces() {
+		return s.replaceFiles(ctx, t, p)
+	}
+	return nil
+}
+
+// newStage begins to stage rows of a schema for the table as it is in p.snap.
+func (s *Sink) newStage(p *pending, rows *arrow.Schema) (err error) {
+	if p.schema, p.metadata, err = s.evolve(p.snap, rows); err != nil {
+		return err
+	}
+	p.stage = datafile.NewStage(s.cfg.Store, datafile.Spec{
+		Name:   datafile.Name{Prefix: datafile.PrefixPart, Owner: identityOf(s.query, s.cfg.AppSuffix).owner, Batch: p.batch.ID, Attempt: p.batch.Attempt},
+		Schema: p.schema, Rows: rows, PartitionBy: p.snap.PartitionBy(),
+		Parquet: s.parquet, Indexed: p.snap.State().Property(datafile.IndexedColumns), TargetBytes: s.cfg.TargetFileBytes, TempDir: s.cfg.TempDir, Alloc: s.cfg.Alloc, Now: s.cfg.Now,
+	})
+	return nil
 }
 
 // evolve is the schema of the files to write, and the metaData of a table that gets new columns.
@@ -78,19 +112,19 @@ func (s *Sink) evolve(snap *table.Snapshot, rows *arrow.Schema) (*arrow.Schema, 
 	return merged, &metadata, nil
 }
 
-// pull writes all parts, several at once. Meanwhile it makes sure that the table is still there.
-func (s *Sink) pull(ctx context.Context, b *batch.Batch, t *table.Table, p *pending) error {
+// pull takes the rows of all parts, several at once. Meanwhile it makes sure that the table is still there.
+func (s *Sink) pull(ctx context.Context, t *table.Table, p *pending, take func(ctx context.Context, part int, rec arrow.RecordBatch) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.cfg.Parallel + 1)
 	group.Go(func() error { return t.Log().Stands(ctx, p.snap.State()) })
-	for _, part := range b.Parts {
+	for n, part := range p.batch.Parts {
 		group.Go(func() error {
 			for chunk, err := range part.Chunks(ctx) {
 				if err != nil {
 					return err
 				}
 				if chunk.Record != nil {
-					err = p.stage.Write(ctx, chunk.Record)
+					err = take(ctx, n, chunk.Record)
 				}
 				chunk.Release()
 				if err != nil {

@@ -19,6 +19,7 @@ import (
 	"microbatch/table"
 	"microbatch/table/datafile"
 	"microbatch/table/maintain"
+	"microbatch/table/merge"
 	"microbatch/table/translog"
 )
 
@@ -68,6 +69,7 @@ func (s *Sink) Describe() ident.Description {
 		Evolution: map[string]any{"schema_evolution": s.cfg.SchemaEvolution},
 		Learned:   map[string]string{},
 	}
+	s.cfg.Merge.identity(d.Identity)
 	if t := s.opened(); t != nil {
 		d.Learned["table_id"] = t.Snapshot().ID()
 	}
@@ -88,8 +90,11 @@ func (s *Sink) Check(ctx context.Context, in *arrow.Schema) error {
 	if _, err := schema.Canonical(in); err != nil {
 		return errcode.TableColumn.Wrap(err, s.cfg.URL, "")
 	}
+	if err := s.cfg.Merge.check(in, s.cfg.URL); err != nil {
+		return err
+	}
 	s.mu.Lock()
-	s.rows = in
+	s.rows = merge.Without(in, s.cfg.Merge.OperationColumn)
 	s.mu.Unlock()
 	t, err := s.open(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,6 +155,9 @@ func (s *Sink) checkExisting(snap *table.Snapshot) error {
 	if !slices.EqualFunc(snap.PartitionBy(), s.cfg.PartitionBy, strings.EqualFold) {
 		return errcode.TablePartitions.New(s.cfg.URL, "the table is partitioned by [%s], the pipeline says [%s]",
 			strings.Join(snap.PartitionBy(), ", "), strings.Join(s.cfg.PartitionBy, ", "))
+	}
+	if err := s.cfg.Merge.suits(snap, s.cfg.URL); err != nil {
+		return err
 	}
 	if s.rows == nil { // only an epoch is to be committed
 		return nil
@@ -246,19 +254,6 @@ func (s *Sink) ensure(ctx context.Context) error {
 	s.table = t
 	s.mu.Unlock()
 	return s.checkExisting(t.Snapshot())
-}
-
-// Guarantee is exactly once.
-func (s *Sink) Guarantee() sinks.Guarantee {
-	reason := "rows, batch id, digest and epoch become visible in one version of the table's log, and a version is created at most once"
-	if s.cfg.Format == string(translog.Parquet) {
-		if s.cfg.SweepOff {
-			reason += "; sweep is off, so a plain Parquet reader may also see files of killed attempts until vacuum"
-		} else {
-			reason += "; files of killed attempts are deleted before the batch is recorded, so that plain Parquet readers see the table alone after a clean stop or a finished recovery"
-		}
-	}
-	return sinks.Guarantee{Level: "exactly once", Reason: reason}
 }
 
 // Close frees nothing: a table holds nothing open.

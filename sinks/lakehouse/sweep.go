@@ -34,12 +34,13 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 	keep := map[string]bool{}
 	dirs := map[string]bool{}
 	if !found && !bugs.Is(bugs.SweepUnseen) { // summed up by a checkpoint: all that the log names stays, and the whole table is looked at
-		if err := s.keepAll(ctx, t, id, b.ID, keep); err != nil {
+		if err := s.keepAll(ctx, t, id, b, keep); err != nil {
 			return err
 		}
 		dirs[""] = true
 	}
-	if b.Changed {
+	wide := b.Changed || s.cfg.Merge.Mode != Append // which files are replaced depends on the table, so on the attempt
+	if wide {
 		dirs[""] = true
 	}
 	for _, a := range winner {
@@ -50,11 +51,11 @@ func (s *Sink) Sweep(ctx context.Context, b sinks.Intent) error {
 		keep[key] = true
 		dirs[directoryOf(key)] = true
 	}
-	if dirs[""] && (!found || b.Changed) {
+	if dirs[""] && (!found || wide) {
 		dirs = map[string]bool{"": true} // the whole table, once
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		if err := s.sweepDirectory(ctx, dir, !found || b.Changed, id.owner, b.ID, keep); err != nil {
+		if err := s.sweepDirectory(ctx, dir, !found || wide, id.owner, b.ID, keep); err != nil {
 			return err
 		}
 	}
@@ -87,14 +88,14 @@ func addsOf(actions []action.Action) (adds []*action.Add) {
 	return adds
 }
 
-// keepAll marks every file that the log still names, after making sure that the batch is in it.
-func (s *Sink) keepAll(ctx context.Context, t *table.Table, id identity, batch ident.BatchID, keep map[string]bool) error {
+// keepAll marks every file that the log still names, after making sure that the batch is in it, or never will be.
+func (s *Sink) keepAll(ctx context.Context, t *table.Table, id identity, b sinks.Intent, keep map[string]bool) error {
 	files, err := t.Log().Files(ctx, translog.Latest)
 	if err != nil {
 		return err
 	}
-	if v, ok := files.State.Txn(id.app); !ok || ident.BatchID(v) < batch {
-		return errcode.TableLog.New(s.cfg.URL, "batch %s of query %s is not in the log, so nothing is swept", batch, id.app)
+	if v, ok := files.State.Txn(id.app); (!ok || ident.BatchID(v) < b.ID) && !b.Lost {
+		return errcode.TableLog.New(s.cfg.URL, "batch %s of query %s is not in the log, so nothing is swept", b.ID, id.app)
 	}
 	for key := range files.Live {
 		k, err := datafile.Key(s.cfg.Store, key.Path)
