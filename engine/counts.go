@@ -6,12 +6,13 @@ import (
 
 	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
+	"microbatch/sinks"
 	"microbatch/sources"
 )
 
 // counts adds up what the parts have counted.
-func (x *execution) counts(out int64) Counts {
-	c := Counts{Decoded: x.decoded.Load(), Rejected: x.rejects.count(), Out: out}
+func (x *execution) counts(staged sinks.Staged) Counts {
+	c := Counts{Decoded: x.decoded.Load(), Rejected: x.rejects.count(), Out: staged.Rows, Dropped: staged.Dropped}
 	for _, splits := range x.splits {
 		var rows int64
 		for _, s := range splits {
@@ -43,8 +44,8 @@ func (x *execution) check(c Counts) error {
 	if c.Read != c.Decoded+undecoded {
 		return errcode.CountMismatch.New(x.at(), "the sources count %d rows, but %d were decoded and %d rejected", c.Read, c.Decoded, undecoded)
 	}
-	if late := c.Rejected - undecoded; c.Filtered >= 0 && c.Decoded != c.Out+c.Filtered+late {
-		return errcode.CountMismatch.New(x.at(), "%d rows were decoded, but %d are staged, %d filtered and %d rejected later", c.Decoded, c.Out, c.Filtered, late)
+	if late := c.Rejected - undecoded; c.Filtered >= 0 && c.Decoded != c.Out+c.Dropped+c.Filtered+late {
+		return errcode.CountMismatch.New(x.at(), "%d rows were decoded, but %d are staged, %d dropped, %d filtered and %d rejected later", c.Decoded, c.Out, c.Dropped, c.Filtered, late)
 	}
 	return x.rejects.checkCeiling(c.Read)
 }

@@ -78,8 +78,11 @@ func (l *local) Execute(ctx context.Context, work Work) (staged Staged, err erro
 // stream is the rows of one part, not yet pulled.
 type stream func(ctx context.Context) batch.Stream
 
-// want is the number of parts for about so many rows.
+// want is the number of parts for about so many rows: one if the sink keeps their order.
 func (l *local) want(rows int64) int {
+	if o, ok := l.q.Sink.(sinks.Orderer); ok && o.Ordered() {
+		return 1
+	}
 	if rows < 0 {
 		return l.q.Parallelism
 	}
@@ -188,7 +191,7 @@ func (x *execution) prepare(ctx context.Context, streams []stream) (Staged, erro
 	if err != nil {
 		return Staged{}, errors.Join(fmt.Errorf("prepare: %w", err), abort(ctx, x.q.Sink, pending, err))
 	}
-	staged := Staged{Sink: pending, Counts: x.counts(pending.Staged().Rows)}
+	staged := Staged{Sink: pending, Counts: x.counts(pending.Staged())}
 	if err = x.check(staged.Counts); err == nil {
 		staged.Rejected, err = x.rejects.prepare(ctx, x)
 	}

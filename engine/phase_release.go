@@ -109,7 +109,10 @@ func (d *driver) progress() Progress {
 		ID: d.info.ID, RunID: d.run_, Name: d.q.Name, Timestamp: isoMillis(cur.fired), Batch: cur.entry.ID, InputRows: c.Read,
 		Decoded: c.Decoded, Filtered: c.Filtered, Rejected: c.Rejected, Behind: cur.behind, Attempts: cur.attempts, Epoch: d.info.Epoch,
 		Digest: cur.entry.Digest().String(), Replayed: cur.replayed,
-		Sink: SinkProgress{Description: d.q.Sink.Describe().Name, Rows: c.Out, Version: cur.result.Version, Outcome: cur.result.Outcome.String(), Files: cur.files, Bytes: cur.bytes},
+		Sink: SinkProgress{Description: d.q.Sink.Describe().Name, Rows: c.Out, Dropped: c.Dropped, Version: cur.result.Version, Outcome: cur.result.Outcome.String(), Files: cur.files, Bytes: cur.bytes},
+	}
+	if cur.entry.Offsets.AtMostOnce() {
+		p.Delivery = AtMostOnce.String()
 	}
 	cur.watch.report(&p)
 	for n, s := range d.q.Sources {

@@ -32,6 +32,7 @@ type Progress struct {
 	Epoch    ident.Epoch        `json:"epoch"`
 	Digest   string             `json:"digest"`
 	Replayed bool               `json:"replayed,omitempty"` // it was pending at a start
+	Delivery string             `json:"delivery,omitempty"` // "at_most_once" if the batch was recorded before it was committed
 }
 
 // SourceProgress is one source's share.
@@ -49,6 +50,7 @@ type SourceProgress struct {
 type SinkProgress struct {
 	Description string `json:"description"`
 	Rows        int64  `json:"numOutputRows"`
+	Dropped     int64  `json:"numDroppedRows,omitempty"` // the sink has no use for them: other rows of their keys count, or it has them
 	Files       int    `json:"numFiles"`
 	Bytes       int64  `json:"numBytes"`
 	Version     int64  `json:"version"` // of the table; -1 for other sinks
