@@ -13,7 +13,7 @@ import (
 
 	"microbatch/codec"
 	"microbatch/internal/errcode"
-	"microbatch/internal/secret"
+	"microbatch/internal/kafkaclient"
 )
 
 // Config says what to read and how. The zero value of every field but Brokers, Topics or Pattern, and Format is usable.
@@ -74,21 +74,15 @@ const (
 )
 
 // TLS is how the brokers are recognised, and this client by them. Files are read again for each connection, so that they can be replaced while it runs.
-type TLS struct {
-	CA         string // PEM file of certificate authorities; "" are the system's
-	Cert, Key  string // PEM files of a client certificate; "" for none
-	ServerName string // expected in the broker's certificate; "" is the host in the address
-}
+type TLS = kafkaclient.TLS
 
 // SASL is a login.
-type SASL struct {
-	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
-	User      string
-	Password  secret.Secret
-}
+type SASL = kafkaclient.SASL
 
-// Mechanisms are the SASL mechanisms.
-func Mechanisms() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
+// access is where the cluster is and how it is entered.
+func (c Config) access() kafkaclient.Access {
+	return kafkaclient.Access{Brokers: c.Brokers, TLS: c.TLS, SASL: c.SASL, Insecure: c.Insecure}
+}
 
 func (c Config) withDefaults() Config {
 	c.Isolation = cmp.Or(c.Isolation, ReadCommitted)
@@ -126,20 +120,11 @@ func (c Config) validate() error {
 	for _, m := range c.Metadata {
 		fault(!slices.Contains(MetadataColumns(), m), "metadata: %q is none of %s", m, strings.Join(MetadataColumns(), ", "))
 	}
-	if c.TLS != nil {
-		fault((c.TLS.Cert == "") != (c.TLS.Key == ""), "tls: cert and key go together")
-	}
-	if c.SASL != nil {
-		fault(!slices.Contains(Mechanisms(), c.SASL.Mechanism), "sasl.mechanism: %q is none of %s", c.SASL.Mechanism, strings.Join(Mechanisms(), ", "))
-		fault(c.SASL.User == "" || c.SASL.Password.IsZero(), "sasl: user and password are needed")
-	}
+	faults = append(faults, c.access().Faults()...)
 	if len(faults) > 0 {
 		return errcode.KafkaOptions.New("", "kafka source: %s", strings.Join(faults, "; "))
 	}
-	if c.SASL != nil && c.SASL.Mechanism == "PLAIN" && c.TLS == nil && !c.Insecure {
-		return errcode.KafkaInsecureAuth.New("", "sasl.mechanism PLAIN without tls would send the password of %s in clear text", c.SASL.User)
-	}
-	return nil
+	return c.access().Protected()
 }
 
 func (s Start) ways() int {
