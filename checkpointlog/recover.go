@@ -33,6 +33,7 @@ type Visible struct {
 	Batch     ident.BatchID
 	Digest    ident.StoredDigest
 	HasDigest bool
+	Behind    string // what it means, and what to do, when the sink holds less than the checkpoint has recorded; "": it was restored or deleted
 }
 
 // PlanKind says how a query begins.
@@ -55,6 +56,8 @@ type Plan struct {
 	Before *Entry
 	// Visible says that the sink holds the pending batch already: its commit will be a no-op.
 	Visible bool
+	// Lost are batches that are recorded and not in the sink, ascending, as far as their entries are there: they were recorded first (Offsets.AtMostOnce), and never run again.
+	Lost []ident.BatchID
 	// Notices are things to tell the user.
 	Notices []string
 }
@@ -115,6 +118,10 @@ func (p *Plan) compare(done ident.BatchID, logs Logs, visible Visible, rejected 
 		switch {
 		case visible.Batch > logs.Last.ID:
 			return errcode.CheckpointBehind.New(visible.Sink, "it holds batch %d of this query, but the checkpoint ends at %d: the checkpoint was restored from a copy, or a copy of it runs elsewhere", visible.Batch, logs.Last.ID)
+		case visible.Batch < done && logs.atMostOnce(done):
+			p.lose(visible, done, logs)
+		case visible.Batch < done && visible.Behind != "":
+			return errcode.SinkBehind.New(visible.Sink, "%s of this query, but the checkpoint has recorded batch %d", holds(visible.Batch), done).Advise("%s", visible.Behind)
 		case visible.Batch < done:
 			return errcode.SinkBehind.New(visible.Sink, "%s of this query, but the checkpoint has recorded batch %d: the table was restored to an older version, deleted or replaced", holds(visible.Batch), done)
 		}
@@ -130,6 +137,31 @@ func (p *Plan) compare(done ident.BatchID, logs Logs, visible Visible, rejected 
 		return p.compareDigest(*rejected, logs, starting)
 	}
 	return nil
+}
+
+// atMostOnce reports whether a batch, the last one or the one before, is recorded before its rows are committed.
+func (l *Logs) atMostOnce(id ident.BatchID) bool {
+	for _, e := range []*Entry{l.Last, l.Previous} {
+		if e != nil && e.ID == id {
+			return e.Offsets.AtMostOnce()
+		}
+	}
+	return false
+}
+
+// lose notes the recorded batches that the sink does not hold. They are not run again: whether a crash took their rows, or somebody took them out of the sink, it is
+// not told here, and rows that never come are what at_most_once allows.
+func (p *Plan) lose(visible Visible, done ident.BatchID, logs Logs) {
+	for _, id := range above(logs.Offsets, logs.LowWatermark) {
+		if id > visible.Batch && id <= done {
+			p.Lost = append(p.Lost, id)
+		}
+	}
+	what := fmt.Sprintf("batch %d was recorded and is not in %s: its rows are lost", done, visible.Sink)
+	if first := visible.Batch + 1; first < done {
+		what = fmt.Sprintf("batches %d to %d were recorded and are not in %s: their rows are lost", first, done, visible.Sink)
+	}
+	p.Notices = append(p.Notices, "at most once: "+what)
 }
 
 // compareDigest checks that the newest visible batch is the one that the checkpoint has under this id.

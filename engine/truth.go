@@ -103,7 +103,7 @@ func (d *driver) decide(t truth, starting bool) (checkpointlog.Plan, error) {
 }
 
 func asVisible(s sinks.Sink, v sinks.Visible) checkpointlog.Visible {
-	return checkpointlog.Visible{Sink: s.Describe().Name, Exempt: !v.Keeps, Batch: v.Batch, Digest: v.Digest, HasDigest: v.HasDigest}
+	return checkpointlog.Visible{Sink: s.Describe().Name, Exempt: !v.Keeps, Batch: v.Batch, Digest: v.Digest, HasDigest: v.HasDigest, Behind: v.Behind}
 }
 
 // judge compares the pipeline with the one that the checkpoint belongs to. It reads only.

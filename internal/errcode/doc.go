@@ -5,7 +5,8 @@
 //	MB10xx pipeline file and command line    MB11xx checkpoint and recovery    MB12xx table and its log
 //	MB13xx stores (disk, S3)                 MB20xx Kafka source               MB21xx files and generated sources
 //	MB30xx rows that do not decode           MB31xx files that do not decode   MB40xx transforms
-//	MB50xx sinks other than tables           MB60xx engine (limits, time-outs, shutdown)
+//	MB50xx sinks other than tables           MB51xx Kafka sink
+//	MB60xx engine (limits, time-outs, shutdown)
 //
 // Codes are append-only: a code keeps its meaning for ever.
 package errcode

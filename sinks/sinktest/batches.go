@@ -13,6 +13,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/ident"
+	"microbatch/internal/errcode"
 	"microbatch/sinks"
 )
 
@@ -117,10 +118,17 @@ func (d *Driver) Prepare(id ident.BatchID, telling string, parts ...[]int64) sin
 	return p
 }
 
-// Commit stages and commits a batch and wants an outcome.
+// Commit stages and commits a batch and wants an outcome. A sink that learns while it stages that the driver is fenced may say so then.
 func (d *Driver) Commit(want sinks.Outcome, id ident.BatchID, telling string, parts ...[]int64) {
 	d.T.Helper()
-	d.Finish(want, d.Prepare(id, telling, parts...))
+	p, err := d.Sink.Prepare(d.T.Context(), Batch(id, telling, d.Alloc, parts...))
+	if want == sinks.Fenced && errcode.ClassOf(err) == errcode.Fenced {
+		return
+	}
+	if err != nil {
+		d.T.Fatalf("prepare batch %s: %v", id, err)
+	}
+	d.Finish(want, p)
 }
 
 // Finish commits what was staged and wants an outcome.

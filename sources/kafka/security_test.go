@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"microbatch/internal/errcode"
+	"microbatch/internal/kafkaclient"
 	"microbatch/internal/secret"
 	"microbatch/sources"
 )
@@ -45,7 +46,7 @@ func TestPasswordsOverPlainTextAreRefusedUnlessInsecure(t *testing.T) {
 }
 
 func TestLoginsAreAcceptedAndRefused(t *testing.T) {
-	for _, mechanism := range Mechanisms() {
+	for _, mechanism := range kafkaclient.Mechanisms() {
 		k := newKit(t, kfake.EnableSASL(), kfake.Superuser(mechanism, "reader", canary), kfake.SeedTopics(1, "orders"))
 		config := k.config("orders")
 		config.Insecure = true
