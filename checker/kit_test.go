@@ -15,6 +15,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/engine"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/objstore"
 	"microbatch/objstore/mem"
@@ -214,7 +215,8 @@ func (s *numbers) Plan(_ context.Context, from ident.Offset, limit sources.Limit
 	to := min(s.total, at+limit.Rows)
 	return sources.Planned{To: offset(to), Available: offset(s.total), Rows: to - at, Behind: s.total - to}, nil
 }
-func (s *numbers) Freeze(context.Context) error { return nil }
+func (s *numbers) Freeze(context.Context) error             { return nil }
+func (s *numbers) Guarantee(context.Context) guarantee.Link { return guarantee.Link{} }
 func (s *numbers) Splits(_ context.Context, from, to ident.Offset, _ map[string]string, _ int) ([]sources.Split, error) {
 	return []sources.Split{&split{s, numberOf(from), numberOf(to)}}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
@@ -116,6 +117,7 @@ func (together) Output(in *arrow.Schema) (*arrow.Schema, error) { return in, nil
 func (together) Requires() transforms.Distribution {
 	return transforms.Distribution{Kind: transforms.Whole}
 }
+func (together) Guarantee() guarantee.Link { return guarantee.Link{Name: "together"} }
 func (together) Open(context.Context, transforms.Env) (transforms.Instance, error) {
 	return together{}, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/sinks"
 )
@@ -15,7 +16,7 @@ type Checked struct {
 	Input     *arrow.Schema // what the sources yield
 	Output    *arrow.Schema // what the sink gets
 	Plan      string        // how a start would begin, in words
-	Guarantee sinks.Guarantee
+	Guarantee guarantee.Result
 }
 
 // Check does what a start does before it claims the query: everything is opened, checked and compared, and nothing is written, claimed or locked.
@@ -34,7 +35,8 @@ func (q Query) Check(ctx context.Context) (c Checked, err error) {
 	if err := d.open(ctx); err != nil {
 		return c, err
 	}
-	c.Input, c.Output, c.Guarantee = d.local.in, (&execution{local: d.local}).outSchema(), q.Sink.Guarantee()
+	c.Input, c.Output = d.local.in, (&execution{local: d.local}).outSchema()
+	c.Guarantee = q.Guarantee(ctx)
 	if c.ID, err = d.checkpoint.QueryID(ctx); err != nil {
 		return c, damaged(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/engine"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/objstore"
 	"microbatch/objstore/mem"
@@ -75,7 +76,10 @@ func (s *squares) Schema() *arrow.Schema                       { return squareSc
 func (s *squares) Freeze(context.Context) error                { return nil } // it does not grow
 func (s *squares) Release(context.Context, ident.Offset) error { return nil }
 func (s *squares) Close() error                                { return nil }
-func (s *squares) at(o ident.Offset) int64                     { n, _ := strconv.ParseInt(string(o), 10, 64); return n }
+func (s *squares) Guarantee(context.Context) guarantee.Link {
+	return guarantee.Link{Name: "squares", Reason: "any range can be read again"}
+}
+func (s *squares) at(o ident.Offset) int64 { n, _ := strconv.ParseInt(string(o), 10, 64); return n }
 func (s *squares) Plan(_ context.Context, from ident.Offset, limit sources.Limit) (sources.Planned, error) {
 	begin, end := s.at(from), s.end
 	if limit.Rows > 0 {
@@ -137,8 +141,8 @@ func (t *total) Describe() ident.Description                { return ident.Descr
 func (t *total) Check(context.Context, *arrow.Schema) error { return nil }
 func (t *total) Close() error                               { return nil }
 func (t *total) Abort(context.Context, sinks.Pending) error { return nil }
-func (t *total) Guarantee() sinks.Guarantee {
-	return sinks.Guarantee{Level: "exactly once", Reason: "sum, batch id, digest and epoch change in one step"}
+func (t *total) Guarantee() guarantee.Link {
+	return guarantee.Link{Name: "a sum", Reason: "sum, batch id, digest and epoch change in one step"}
 }
 func (t *total) Visible(context.Context, sinks.QueryInfo) (sinks.Visible, error) {
 	s := t.state.Load()

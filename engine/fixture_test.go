@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/objstore"
@@ -69,6 +70,9 @@ func (s *numbers) Plan(_ context.Context, from ident.Offset, limit sources.Limit
 		to = min(to, at+limit.Rows)
 	}
 	return sources.Planned{To: offset(to), Available: offset(total), Aux: map[string]string{"total": offsetText(total)}, Rows: to - at, Behind: total - to}, nil
+}
+func (s *numbers) Guarantee(context.Context) guarantee.Link {
+	return guarantee.Link{Name: "numbers"}
 }
 func (s *numbers) Freeze(context.Context) error { s.frozen, s.end = true, s.total; return nil }
 func (s *numbers) Splits(_ context.Context, from, to ident.Offset, _ map[string]string, want int) ([]sources.Split, error) {
@@ -298,7 +302,7 @@ func (l *ledger) Commit(ctx context.Context, p sinks.Pending) (sinks.Result, err
 	return l.put(ctx, p.(*ledgerPending).e)
 }
 func (l *ledger) Abort(context.Context, sinks.Pending) error { l.aborted++; return nil }
-func (l *ledger) Guarantee() sinks.Guarantee                 { return sinks.Guarantee{Level: "exactly once"} }
+func (l *ledger) Guarantee() guarantee.Link                  { return guarantee.Link{Name: "ledger"} }
 func (l *ledger) Close() error                               { return nil }
 func (l *ledger) Sweep(ctx context.Context, b sinks.Intent) error {
 	l.swept++

@@ -28,6 +28,9 @@ type Query struct {
 	Checkpoint objstore.Store // the checkpoint is its root
 	Shard      ident.Shard
 
+	// Delivery says whether a crash may lose a batch's rows rather than leave it open whether they are there.
+	Delivery Delivery
+
 	// OnError says what happens to rows that do not decode. RejectRows needs Rejected.
 	OnError  OnError
 	Rejected sinks.Sink // takes batch.RejectedSchema; committed before Sink
@@ -51,6 +54,25 @@ type Query struct {
 	Alloc    memory.Allocator // nil: Go's
 	Now      func() time.Time // nil: time.Now. The only clock whose time is written down
 	Executor Executor         // nil: this process
+}
+
+// Delivery is whether a batch is recorded after its rows are committed, or before.
+type Delivery int
+
+// The ways to deliver.
+const (
+	// ExactlyOnce commits a batch, then records it: after a crash it may run again, and the sink says whether it has it already. With a sink that cannot say, rows may come twice.
+	ExactlyOnce Delivery = iota
+	// AtMostOnce records a batch, then commits it: a recorded batch never runs again. A crash between the two loses its rows; none come twice.
+	AtMostOnce
+)
+
+// String is the word of the pipeline file.
+func (d Delivery) String() string {
+	if d == AtMostOnce {
+		return "at_most_once"
+	}
+	return "exactly_once"
 }
 
 // OnError is what to do with a row that does not decode.

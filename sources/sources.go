@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/objstore"
 )
@@ -29,6 +30,9 @@ type Source interface {
 	Splits(ctx context.Context, from, to ident.Offset, aux map[string]string, want int) ([]Split, error)
 	// Release allows the source to forget what stands before upTo.
 	Release(ctx context.Context, upTo ident.Offset) error
+	// Guarantee says whether the source may lose or repeat rows, and why. It is valid at any time; after Open it may ask the service what the configuration does
+	// not tell (how long rows are kept), and leaves out what it does not learn.
+	Guarantee(ctx context.Context) guarantee.Link
 	// Close ends all connections.
 	Close() error
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 )
 
@@ -35,6 +36,8 @@ type Operator interface {
 	Output(in *arrow.Schema) (*arrow.Schema, error)
 	// Requires is the distribution of the input. It is asked after Output.
 	Requires() Distribution
+	// Guarantee says whether the operator may lose or repeat rows, and why; its warnings about the columns are there after Output.
+	Guarantee() guarantee.Link
 	// Open starts the operator for one attempt of one batch. The caller closes the instance.
 	Open(ctx context.Context, env Env) (Instance, error)
 }

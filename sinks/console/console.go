@@ -11,6 +11,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/codec"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
@@ -147,8 +148,11 @@ func (s *Sink) Abort(_ context.Context, pending sinks.Pending) error {
 }
 
 // Guarantee is at least once.
-func (s *Sink) Guarantee() sinks.Guarantee {
-	return sinks.Guarantee{Level: "at least once", Reason: "a terminal keeps no batch ids: a batch that was printed before a crash is printed again"}
+func (s *Sink) Guarantee() guarantee.Link {
+	return guarantee.Link{
+		Name: "printing on the terminal", Level: guarantee.AtLeastOnce, Reason: "a terminal keeps no batch ids: a batch that was printed before a crash is printed again",
+		Visible: "the first rows of a batch are printed, with how many it has",
+	}
 }
 
 // Close leaves the writer open: it belongs to who made it.

@@ -20,6 +20,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
@@ -318,7 +319,7 @@ func TestItSaysThatItKeepsNoBatchesAndPromisesAtLeastOnce(t *testing.T) {
 	s, _ := fixture(t, Config{Func: func(context.Context, Batch) error { return nil }})
 	v, err := s.Visible(t.Context(), s.query)
 	must(t, err)
-	if g := s.Guarantee(); v.Keeps || g.Level != "at least once" || !strings.Contains(g.Reason, "transaction") {
+	if g := s.Guarantee(); v.Keeps || g.Level != guarantee.AtLeastOnce || !strings.Contains(g.Remedy, "transaction") {
 		t.Error(v, g)
 	}
 }

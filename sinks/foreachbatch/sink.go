@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
@@ -167,9 +168,17 @@ func (s *Sink) Abort(_ context.Context, staged sinks.Pending) error {
 }
 
 // Guarantee is at least once, unless the user's code does better.
-func (s *Sink) Guarantee() sinks.Guarantee {
-	return sinks.Guarantee{Level: "at least once", Reason: "after a crash the same batch may be passed again, with the same batch id and the same rows; " +
-		"code that stores query id and batch id with the rows in one transaction, and skips a pair it has, makes it exactly once"}
+func (s *Sink) Guarantee() guarantee.Link {
+	code := "your function"
+	if s.config.Func == nil {
+		code = "the program " + s.config.Command[0]
+	}
+	return guarantee.Link{
+		Name: "foreachbatch with " + code, Level: guarantee.AtLeastOnce,
+		Reason:  "after a crash the same batch may be passed again, with the same batch id and the same rows",
+		Remedy:  "code that stores query id and batch id with the rows in one transaction, and skips a pair that it has, makes it exactly once",
+		Visible: "when your code makes them so",
+	}
 }
 
 // Close frees the newest spool, if it is still there.

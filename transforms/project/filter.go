@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/compute"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/transforms"
 )
@@ -27,6 +28,9 @@ func (f *Filter) Describe() ident.Description {
 
 // Requires is Any: each row is by itself.
 func (f *Filter) Requires() transforms.Distribution { return transforms.Distribution{} }
+
+// Guarantee is exactly once: the rows that are left out are so by a condition that does not change.
+func (f *Filter) Guarantee() guarantee.Link { return rowByRow("filter") }
 
 // Output is the input's schema, if the condition fits it.
 func (f *Filter) Output(in *arrow.Schema) (*arrow.Schema, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/schema"
@@ -34,6 +35,14 @@ func (s *Select) Describe() ident.Description {
 
 // Requires is Any: each row is by itself.
 func (s *Select) Requires() transforms.Distribution { return transforms.Distribution{} }
+
+// Guarantee is exactly once.
+func (s *Select) Guarantee() guarantee.Link { return rowByRow("select") }
+
+// rowByRow is the link of an operator that looks at one row at a time.
+func rowByRow(name string) guarantee.Link {
+	return guarantee.Link{Name: name, Reason: "what becomes of a row is a function of the row alone, and the same when its batch runs again"}
+}
 
 // Output is the schema of the chosen columns. A column that is only chosen or renamed keeps its nullability and comment.
 func (s *Select) Output(in *arrow.Schema) (*arrow.Schema, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/batch"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/transforms"
 	"microbatch/transforms/transformtest"
@@ -52,6 +53,7 @@ type identity struct{}
 func (identity) Describe() ident.Description                    { return ident.Description{} }
 func (identity) Output(in *arrow.Schema) (*arrow.Schema, error) { return in, nil }
 func (identity) Requires() transforms.Distribution              { return transforms.Distribution{} }
+func (identity) Guarantee() guarantee.Link                      { return guarantee.Link{} }
 func (identity) Open(context.Context, transforms.Env) (transforms.Instance, error) {
 	return identity{}, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/duck"
 	"microbatch/transforms"
@@ -57,14 +58,18 @@ func (o *Operator) Requires() transforms.Distribution {
 	return transforms.Distribution{Kind: transforms.Whole}
 }
 
-// Warnings are what a user should know about the query that is no error: sentences, valid after Output.
-func (o *Operator) Warnings() []string {
+// Guarantee is exactly once. What a user should know about the query that is no error is there after Output.
+func (o *Operator) Guarantee() guarantee.Link {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.plan == nil {
-		return nil
+	l := guarantee.Link{
+		Name:   "sql",
+		Reason: "a batch that runs again has the same rows and time: functions of the clock are the batch's time, and functions that give another value each time (random(), uuid()) are refused",
 	}
-	return o.plan.warnings
+	if o.plan != nil {
+		l.Warnings = o.plan.warnings
+	}
+	return l
 }
 
 // Open starts the query for one attempt of a batch.
@@ -82,7 +87,7 @@ func (o *Operator) Close() error {
 	defer o.mu.Unlock()
 	if o.session != nil {
 		o.session.close()
-		o.session = nil // the plan stays: Requires and Warnings are asked after a check too
+		o.session = nil // the plan stays: Requires and Guarantee are asked after a check too
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ func TestAPlanOfProjectionAndFilterRunsPerPart(t *testing.T) {
 		if err := op.Close(); err != nil { // validate reads the warnings after it
 			t.Fatal(err)
 		}
-		if warned := len(op.Warnings()) > 0; warned != (want == transforms.Whole) {
-			t.Errorf("%s: warnings %q", text, op.Warnings())
+		if warned := len(op.Guarantee().Warnings) > 0; warned != (want == transforms.Whole) {
+			t.Errorf("%s: warnings %q", text, op.Guarantee().Warnings)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/checker"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/sim/gate"
 	"microbatch/objstore"
@@ -101,6 +102,10 @@ func (f *feed) Plan(ctx context.Context, from ident.Offset, limit sources.Limit)
 }
 
 func (f *feed) Freeze(context.Context) error { f.frozen = f.available(); return nil }
+
+func (f *feed) Guarantee(context.Context) guarantee.Link {
+	return guarantee.Link{Name: "a topic in memory"}
+}
 
 func (f *feed) Splits(_ context.Context, from, to ident.Offset, _ map[string]string, _ int) ([]sources.Split, error) {
 	begin, err := ParseOffset(from)

@@ -82,7 +82,7 @@ a crash, a kill -9 or a full disk at any moment never loses or doubles a row.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return errcode.Usage.New("", "%s: %v", cmd.CommandPath(), err)
 	})
-	root.AddCommand(startCommand(std), validateCommand(std), initCommand(std), demoCommand(std), queryCommand(std), tableCommand(std), checkpointCommand(std), rejectedCommand(std), versionCommand(std))
+	root.AddCommand(startCommand(std), validateCommand(std), explainCommand(std), initCommand(std), demoCommand(std), queryCommand(std), tableCommand(std), checkpointCommand(std), rejectedCommand(std), versionCommand(std))
 	asUsageErrors(root)
 	return root
 }

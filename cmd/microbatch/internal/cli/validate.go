@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"microbatch/engine"
+	"microbatch/guarantee"
 	"microbatch/internal/errcode"
 	"microbatch/pipeline"
 	"microbatch/schema"
-	"microbatch/transforms"
 )
 
 func validateCommand(std IO) *cobra.Command {
@@ -49,20 +48,19 @@ All faults of the file are reported at once, each with file:line:column. Nothing
 
 // validation is what validate has found out.
 type validation struct {
-	Valid     bool     `json:"valid"`
-	File      string   `json:"file,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	Flow      string   `json:"flow,omitempty"`
-	Input     string   `json:"input_schema,omitempty"`
-	Output    string   `json:"output_schema,omitempty"`
-	Table     string   `json:"table,omitempty"`
-	Rejected  string   `json:"rejected,omitempty"`
-	Store     string   `json:"checkpoint,omitempty"`
-	Plan      string   `json:"plan,omitempty"`
-	Guarantee string   `json:"guarantee,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Warnings  []string `json:"warnings"`
-	Faults    []fault  `json:"faults"`
+	Valid     bool              `json:"valid"`
+	File      string            `json:"file,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Flow      string            `json:"flow,omitempty"`
+	Input     string            `json:"input_schema,omitempty"`
+	Output    string            `json:"output_schema,omitempty"`
+	Table     string            `json:"table,omitempty"`
+	Rejected  string            `json:"rejected,omitempty"`
+	Store     string            `json:"checkpoint,omitempty"`
+	Plan      string            `json:"plan,omitempty"`
+	Guarantee *guarantee.Result `json:"guarantee,omitempty"`
+	Warnings  []string          `json:"warnings"`
+	Faults    []fault           `json:"faults"`
 }
 
 // fault is an error for programs.
@@ -88,35 +86,36 @@ func validate(ctx context.Context, f *pipelineFlags, args []string, offline bool
 		v.Valid = true
 		return v, nil
 	}
-	q, err := pipeline.Build(ctx, c, pipeline.Options{RetryFor: patience})
+	checked, err := check(ctx, c)
 	if err != nil {
 		return v, err
 	}
-	q.MaxRestarts = -1 // somebody waits
-	checked, err := q.Check(ctx)
-	if err != nil {
-		return v, err
-	}
-	v.fill(checked, q.Transforms)
+	v.fill(checked)
 	return v, nil
 }
 
-func (v *validation) fill(c engine.Checked, operators []transforms.Operator) {
+// check does what a start does before it writes anything.
+func check(ctx context.Context, c *pipeline.Config) (engine.Checked, error) {
+	q, err := pipeline.Build(ctx, c, pipeline.Options{RetryFor: patience})
+	if err != nil {
+		return engine.Checked{}, err
+	}
+	q.MaxRestarts = -1 // somebody waits
+	return q.Check(ctx)
+}
+
+func (v *validation) fill(c engine.Checked) {
 	v.Valid = true
 	v.Input, v.Output, v.Plan = schema.FormatDDL(c.Input), schema.FormatDDL(c.Output), c.Plan
-	v.Guarantee, v.Reason = c.Guarantee.Level, c.Guarantee.Reason
-	for _, op := range operators {
-		if w, ok := op.(interface{ Warnings() []string }); ok {
-			v.Warnings = append(v.Warnings, w.Warnings()...)
-		}
-	}
+	v.Guarantee = &c.Guarantee
+	v.Warnings = c.Guarantee.Warnings
 }
 
 func (v validation) text(std IO) {
 	fmt.Fprintf(std.Out, "%s is valid\n", v.File)
 	for _, line := range [][2]string{
 		{"pipeline", v.Name}, {"flow", v.Flow}, {"input", v.Input}, {"output", v.Output}, {"rejected", v.Rejected}, {"checkpoint", v.Store}, {"start", v.Plan},
-		{"guarantee", strings.TrimSuffix(v.Guarantee+": "+v.Reason, ": ")},
+		{"guarantee", v.promise()},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(std.Out, "  %-11s %s\n", line[0], line[1])
@@ -125,6 +124,14 @@ func (v validation) text(std IO) {
 	for _, w := range v.Warnings {
 		fmt.Fprintf(std.Out, "  warning     %s\n", w)
 	}
+}
+
+// promise is the guarantee in one line; "" if nothing was opened.
+func (v validation) promise() string {
+	if v.Guarantee == nil {
+		return ""
+	}
+	return v.Guarantee.Sentence
 }
 
 // json writes the result, and gives err back for the exit code alone.
