@@ -21,6 +21,9 @@ func (w *Watcher) compare(recorded map[int64]objstore.Info) {
 	if last := q.last(); newest > last {
 		r.broken(IDs, fmt.Sprintf("offsets/%d", newest), "the table holds batch %d, which the checkpoint does not have: it holds %s", newest, upTo(last))
 	}
+	if w.main.ledger != nil {
+		w.main.ledger.judgeHoles(q.offsets, r)
+	}
 	for id := range q.commits {
 		w.recorded[id] = true
 		w.newestRecorded = max(w.newestRecorded, id)
@@ -36,9 +39,14 @@ func (w *Watcher) compareRecorded(recorded []int64, newest int64) {
 		return
 	}
 	r.checked(IDs, len(recorded))
-	last := recorded[len(recorded)-1]
+	missing := slices.DeleteFunc(slices.Clone(recorded), func(id int64) bool {
+		return id <= newest || w.query.offsets[id] != nil && w.query.offsets[id].entry.recordedFirst() // it is about to come, or is lost
+	})
+	if len(missing) == 0 {
+		return
+	}
+	last := missing[len(missing)-1]
 	switch {
-	case last <= newest:
 	case l == nil || l.log.state == nil:
 		r.broken(IDs, fmt.Sprintf("commits/%d", last), "batch %d is recorded, but there is no table", last)
 	case l.log.cut:
@@ -47,10 +55,8 @@ func (w *Watcher) compareRecorded(recorded []int64, newest int64) {
 		r.broken(IDs, fmt.Sprintf("commits/%d", last), "batch %d of query %s is recorded, but the table holds no batch of it, only of query %s: they do not belong together",
 			last, l.app, strings.Join(l.queries(), " and "))
 	default:
-		for _, id := range recorded {
-			if id > newest {
-				r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the table, which holds %s", id, upTo(newest))
-			}
+		for _, id := range missing {
+			r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the table, which holds %s", id, upTo(newest))
 		}
 	}
 }

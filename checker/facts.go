@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,6 +32,16 @@ type ledger struct {
 	app    string // the query's appId in this table; "" if it is not known yet
 	sparse bool   // not every batch comes to this table: that of rejected rows
 	facts  map[int64]*fact
+	holes  []hole         // not judged yet
+	lost   map[int64]bool // batches in holes that may be there: recorded before they were committed
+}
+
+// hole is batches of the query that are in no version, between two that are, or before the first.
+type hole struct {
+	version  int64 // of the batch that comes after
+	from, to int64 // the first and the last that are missing
+	lossy    bool  // a batch beside the hole is recorded before it is committed
+	what     string
 }
 
 // idBits is how many low bits of a #offsets version hold the batch's number; the other 43 are the digest's first.
@@ -80,9 +91,10 @@ func (l *ledger) judgeBatch(app string, v *Version, before map[string]int64, who
 	case had && batch <= was:
 		r.broken(Txn, where, "batch %d of query %s comes after batch %d", batch, app, was)
 	case had && batch > was+1 && !sparse:
-		r.broken(Txn, where, "batch %d of query %s follows batch %d: %d batches are missing", batch, app, was, batch-was-1)
+		l.miss(app, hole{version: v.Number, from: was + 1, to: batch - 1,
+			what: fmt.Sprintf("batch %d of query %s follows batch %d: %d batches are missing", batch, app, was, batch-was-1)}, v, r)
 	case !had && whole && batch > 0 && !sparse:
-		r.broken(Txn, where, "batch %d of query %s is its first in this table", batch, app)
+		l.miss(app, hole{version: v.Number, from: 0, to: batch - 1, what: fmt.Sprintf("batch %d of query %s is its first in this table", batch, app)}, v, r)
 	}
 	if ours != dated {
 		r.broken(Digest, where, "batch %d of query %s has only one of the txns #epoch and #offsets", batch, app)
@@ -93,6 +105,47 @@ func (l *ledger) judgeBatch(app string, v *Version, before map[string]int64, who
 	if ours && (v.Committed == nil || v.Committed.Batch == nil) {
 		r.broken(Digest, where, "commitInfo does not tell of batch %d of query %s", batch, app)
 	}
+}
+
+// miss notes a hole in the batches of a writer. What the checkpoint says of them is not known yet; of another query's it never is, and then what stands in the commit
+// beside the hole counts.
+func (l *ledger) miss(app string, h hole, v *Version, r *Report) {
+	if c := v.Committed; c != nil {
+		next, _ := parseEntry(c.Offsets) // reported by judgeWords
+		h.lossy = next.recordedFirst()
+	}
+	if f := l.facts[h.from-1]; app == l.app && f != nil {
+		h.lossy = h.lossy || f.entry.recordedFirst()
+	}
+	switch {
+	case app == l.app:
+		l.holes = append(l.holes, h)
+	case !h.lossy:
+		r.broken(Txn, l.log.at(h.version), "%s", h.what)
+	}
+}
+
+// judgeHoles says of the batches that are in no version whether they may be missing: those that are recorded before they are committed. checkpoint holds the entries
+// that are there; nil without a checkpoint.
+func (l *ledger) judgeHoles(checkpoint map[int64]*written, r *Report) {
+	for _, h := range l.holes {
+		allowed := true
+		for id := h.from; id <= h.to && allowed; id++ {
+			if o := checkpoint[id]; o != nil {
+				allowed = o.entry.recordedFirst()
+			} else {
+				allowed = h.lossy
+			}
+		}
+		if !allowed {
+			r.broken(Txn, l.log.at(h.version), "%s", h.what)
+			continue
+		}
+		for id := h.from; id <= h.to; id++ {
+			l.lost[id] = true
+		}
+	}
+	l.holes = nil
 }
 
 // judgeWords verifies that commitInfo and the txns say the same.

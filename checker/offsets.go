@@ -16,6 +16,11 @@ type entry struct {
 	writer string            // conf microbatch.entry: <epoch>.<run>; "" if another program wrote it
 }
 
+// recordedFirst reports whether the batch is recorded before its rows are committed, so that a crash in between loses it (conf microbatch.delivery: at_most_once).
+func (e *entry) recordedFirst() bool {
+	return e != nil && e.conf["microbatch.delivery"] == "at_most_once"
+}
+
 // parseEntry reads the text of offsets/<id>: v1 or v2, a line of settings, and a line for each source.
 func parseEntry(text string) (*entry, error) {
 	lines := strings.Split(text, "\n")

@@ -192,7 +192,7 @@ func (w *Watcher) settleWhole(ctx context.Context, b *books) error {
 	case !ok:
 		r.notice("rows are not told apart: %s", b.blind)
 	case w.in.Model == nil:
-	case b.foreign || !known:
+	case b.foreign || !known || len(w.main.ledger.lost) > 0:
 		r.notice("the rows of version %d are not held against the model: %s", b.log.state.version, reason)
 	default:
 		e, err := w.in.Model(nil, to)

@@ -40,7 +40,7 @@ func (s *side) look(ctx context.Context, query string, r *Report, progress func(
 		}
 		log := newTableLog(s.store, s.format, s.label)
 		log.was = s.was
-		s.ledger = &ledger{log: log, sparse: s.suffix != "", facts: map[int64]*fact{}}
+		s.ledger = &ledger{log: log, sparse: s.suffix != "", facts: map[int64]*fact{}, lost: map[int64]bool{}}
 		if s.columns != nil {
 			s.books = newBooks(log, s.columns)
 		}

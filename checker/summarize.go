@@ -56,6 +56,9 @@ func (w *Watcher) batches() []int64 {
 		for id := range w.main.ledger.facts {
 			ids[id] = true
 		}
+		for id := range w.main.ledger.lost {
+			ids[id] = true
+		}
 	}
 	if w.query != nil {
 		for id := range w.query.offsets {
@@ -78,6 +81,7 @@ func (w *Watcher) describe(id int64) Batch {
 	}
 	f := w.main.ledger.facts[id]
 	if f == nil {
+		b.Lost = w.isLost(id)
 		return b
 	}
 	b.Version, b.Epoch, b.Rows = f.version, f.epoch, f.rows
@@ -96,6 +100,14 @@ func (w *Watcher) describe(id int64) Batch {
 		b.Digest = "differs"
 	}
 	return b
+}
+
+// isLost reports whether a batch that is in no version was recorded before it was to be committed.
+func (w *Watcher) isLost(id int64) bool {
+	if w.main.ledger.lost[id] {
+		return true
+	}
+	return w.isRecorded(id) && w.query.offsets[id] != nil && w.query.offsets[id].entry.recordedFirst()
 }
 
 // isRecorded reports whether a batch is recorded, or was before its entries were purged.

@@ -106,6 +106,8 @@ func (w *Watcher) look(ctx context.Context) (err error) {
 			return err
 		}
 		w.compare(recorded)
+	} else if w.main.ledger != nil {
+		w.main.ledger.judgeHoles(nil, w.report)
 	}
 	if err := w.settle(ctx); err != nil {
 		return err

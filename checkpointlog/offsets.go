@@ -16,8 +16,12 @@ import (
 const (
 	confEntry       = "microbatch.entry"
 	confFingerprint = "microbatch.fingerprint"
+	confDelivery    = "microbatch.delivery"
 	confSource      = "microbatch.source."
 )
+
+// atMostOnce is the value of confDelivery; without the key a batch is recorded after its rows are committed.
+const atMostOnce = "at_most_once"
 
 // Offsets is an entry of offsets/: the end of one batch in every source. Spark's OffsetSeq, versions 1 and 2.
 type Offsets struct {
@@ -51,6 +55,12 @@ func (o *Offsets) Entry() (ident.EntryID, error) {
 
 // Fingerprint is the fingerprint of the pipeline that planned the batch; "" if Spark did.
 func (o *Offsets) Fingerprint() string { return o.Conf[confFingerprint] }
+
+// AtMostOnce reports whether the batch is recorded before its rows are committed, so that a crash in between loses them.
+func (o *Offsets) AtMostOnce() bool { return o.Conf[confDelivery] == atMostOnce }
+
+// MarkAtMostOnce notes that it is.
+func (o *Offsets) MarkAtMostOnce() { o.Conf[confDelivery] = atMostOnce }
 
 // Aux are the facts that source n wants to find again at a rerun; nil if there are none.
 func (o *Offsets) Aux(n int) map[string]string {

@@ -3,6 +3,7 @@ package checkpointlog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ func TestRecover(t *testing.T) {
 		visible := Visible{Sink: "the table", Batch: ident.NoBatch}
 		var rejected *Visible
 		starting := true
+		var recordedFirst []ident.BatchID
 		for _, arg := range d.CmdArgs {
 			switch arg.Key {
 			case "offsets":
@@ -38,6 +40,8 @@ func TestRecover(t *testing.T) {
 				visible.Exempt = true
 			case "running":
 				starting = false
+			case "at-most-once":
+				recordedFirst = ids(t, arg.Vals)
 			default:
 				t.Fatalf("unknown argument %s", arg.Key)
 			}
@@ -51,6 +55,11 @@ func TestRecover(t *testing.T) {
 				}
 			}
 		}
+		for _, e := range []*Entry{logs.Last, logs.Previous} {
+			if e != nil && slices.Contains(recordedFirst, e.ID) {
+				e.Offsets.MarkAtMostOnce()
+			}
+		}
 		p, err := Recover(logs, visible, rejected, starting)
 		if err != nil {
 			e, ok := errors.AsType[*errcode.Error](err)
@@ -62,6 +71,9 @@ func TestRecover(t *testing.T) {
 		out := []string{[]string{"fresh", "rerun", "next"}[p.Kind] + " " + p.ID.String()}
 		if p.Visible {
 			out = append(out, "visible already")
+		}
+		if len(p.Lost) > 0 {
+			out = append(out, fmt.Sprint("lost ", p.Lost))
 		}
 		return strings.Join(append(out, p.Notices...), "\n") + "\n"
 	})

@@ -52,6 +52,7 @@ type current struct {
 	behind     int64
 	replayed   bool // pending at a start, or recovered in process
 	rejected   bool // rows of it are visible in the table of rejected rows
+	recorded   bool // commits/<id> is there
 	visible    bool // the sink holds it already
 	attempts   int
 	attempt    ident.Attempt
@@ -63,6 +64,11 @@ type current struct {
 	bytes      int64 // of the committed attempt
 	watch      stopwatch
 	fired      time.Time
+}
+
+// recordFirst reports whether the batch is recorded before its rows are committed, and that is still to come.
+func (c *current) recordFirst() bool {
+	return c.entry.Offsets.AtMostOnce() && !c.recorded && c.result.Outcome == 0
 }
 
 func newDriver(q Query) *driver {

@@ -20,6 +20,7 @@ const conflictDeadline = 10 * time.Minute
 //	the logs moved on, uncertain   delete nothing; new epoch and Recover (P5)
 //	retryable: plan, prepare       the same phase again, with backoff
 //	retryable: intend and later    as uncertain: what is durable is read, not guessed
+//	                               (a batch that was recorded before its commit is then found in the sink, or is lost)
 //	everything else                stop; the next process verifies
 func (d *driver) failed(ctx context.Context, err error) error {
 	class := errcode.ClassOf(err)

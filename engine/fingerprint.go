@@ -35,6 +35,9 @@ func describe(q *Query) (pipelineFacts, error) {
 	}
 	f.add("sink", q.Sink.Describe(), true)
 	f.Evolution["on_error"] = int(q.OnError)
+	if q.Delivery == AtMostOnce { // the other way is the older: it is not named in checkpoints
+		f.Evolution["delivery"] = q.Delivery.String()
+	}
 	text, err := json.Marshal([]any{f.Identity, f.Evolution}) // maps are marshalled in the order of their keys
 	if err != nil {
 		return f, fmt.Errorf("fingerprint: %w", err)

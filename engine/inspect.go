@@ -23,7 +23,8 @@ type Inspection struct {
 	Timestamp    string            `json:"batchTimestamp,omitempty"`
 	Ends         []json.RawMessage `json:"endOffsets,omitempty"` // of the newest batch, by source
 	Fingerprint  string            `json:"fingerprint,omitempty"`
-	Epoch        ident.Epoch       `json:"epoch"` // the newest; 0 if none was claimed
+	Delivery     string            `json:"delivery,omitempty"` // "at_most_once" if the newest batch is recorded before it is committed
+	Epoch        ident.Epoch       `json:"epoch"`              // the newest; 0 if none was claimed
 	Started      string            `json:"started,omitempty"`
 	Host         string            `json:"host,omitempty"`
 	Pipeline     string            `json:"pipeline,omitempty"`
@@ -79,6 +80,9 @@ func (in *Inspection) readLast(logs checkpointlog.Logs) {
 		in.Pending = &logs.Last.ID
 	}
 	in.Timestamp, in.Fingerprint = logs.Last.Offsets.Timestamp.Format(time.RFC3339Nano), logs.Last.Offsets.Fingerprint()
+	if logs.Last.Offsets.AtMostOnce() {
+		in.Delivery = AtMostOnce.String()
+	}
 	for _, end := range logs.Last.Offsets.Ends {
 		in.Ends = append(in.Ends, rawOffset(end))
 	}

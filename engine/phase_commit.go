@@ -21,18 +21,10 @@ var errConflict = errors.New("the sink has changed")
 // commit makes the batch visible: the rejected rows first, so that a visible batch never lacks them, then the rows.
 func (d *driver) commit(ctx context.Context) (Phase, error) {
 	cur := d.current
-	if err := <-cur.fence; err != nil && !bugs.Is(bugs.FenceNotAwaited) {
-		cur.fence = nil
+	if err := d.ready(ctx); err != nil {
 		return Commit, err
 	}
-	cur.fence = nil
-	if age := d.age(); age > oldestAttempt {
-		return Commit, errcode.AttemptTooOld.New("batch "+cur.entry.ID.String(), "it was begun %s ago", age.Round(time.Minute))
-	}
-	if err := ctx.Err(); err != nil {
-		return Commit, err
-	}
-	if d.keeps { // from here on the batch is finished: the stores' own budgets bound it. A sink without batch ids may get it again anyway
+	if d.keeps || cur.recorded { // from here on the batch is finished: the stores' own budgets bound it. A sink without batch ids gets it again, unless it is recorded
 		ctx = context.WithoutCancel(ctx)
 	}
 	cur.committing = true
@@ -57,7 +49,33 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	}
 	out := cur.staged.Sink.Staged()
 	cur.result, cur.files, cur.bytes, cur.staged.Sink = result, out.Files, out.Bytes, nil
-	return Record, nil
+	if !cur.recorded {
+		return Record, nil
+	}
+	if err := d.sweep(context.WithoutCancel(ctx)); err != nil {
+		return Commit, err
+	}
+	d.settled()
+	return Release, nil
+}
+
+// ready is the last look before the batch is committed, or recorded if that comes first: what was begun beside the work has to be well, and the attempt young
+// enough. A batch that is recorded is committed whatever ctx says: it does not run again.
+func (d *driver) ready(ctx context.Context) error {
+	cur := d.current
+	if fence := cur.fence; fence != nil {
+		cur.fence = nil
+		if err := <-fence; err != nil && !bugs.Is(bugs.FenceNotAwaited) {
+			return err
+		}
+	}
+	if age := d.age(); age > oldestAttempt {
+		return errcode.AttemptTooOld.New("batch "+cur.entry.ID.String(), "it was begun %s ago", age.Round(time.Minute))
+	}
+	if cur.recorded {
+		return nil
+	}
+	return ctx.Err()
 }
 
 // commitTo commits one staged output and turns what is no success into an error (the table of outcomes is in failure.go).

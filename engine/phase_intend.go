@@ -56,6 +56,9 @@ func (d *driver) nextEntry() (*checkpointlog.Entry, error) {
 		ends[n], aux[n] = r.To, r.Aux
 	}
 	offsets := before.Next(d.info.Entry, d.facts.Fingerprint, at, ends, aux)
+	if d.q.Delivery == AtMostOnce {
+		offsets.MarkAtMostOnce()
+	}
 	data, err := offsets.Encode()
 	if err != nil {
 		return nil, err

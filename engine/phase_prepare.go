@@ -37,5 +37,8 @@ func (d *driver) prepare(ctx context.Context) (Phase, error) {
 		return Prepare, err
 	}
 	cur.staged = staged
+	if cur.recordFirst() {
+		return Record, nil
+	}
 	return Commit, nil
 }

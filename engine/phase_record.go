@@ -12,21 +12,31 @@ import (
 	"microbatch/sinks"
 )
 
-// record puts commits/<id>: the batch is done. A batch that may have had another attempt is swept first, so that a recorded batch leaves no orphans.
+// record puts commits/<id>: the batch is done, or with at most once: it never runs again, and is committed next. A batch that may have had another attempt is swept first, so that a recorded batch leaves no orphans.
 // That is also the first batch after a start: a repair, or somebody's hand, may have dropped the entry of the batch that was pending, with files staged for it.
 func (d *driver) record(ctx context.Context) (Phase, error) {
-	ctx = context.WithoutCancel(ctx)
 	cur := d.current
-	if err := d.sweep(ctx); err != nil {
+	if cur.recordFirst() {
+		if err := d.ready(ctx); err != nil {
+			return Record, err
+		}
+	} else if err := d.sweep(context.WithoutCancel(ctx)); err != nil {
 		return Record, err
 	}
 	failpoint.Hit("record.swept")
-	if err := d.putCommits(ctx); err != nil && !bugs.Is(bugs.RecordFirst) {
+	if err := d.putCommits(context.WithoutCancel(ctx)); err != nil && !bugs.Is(bugs.RecordFirst) {
 		return Record, err
 	}
-	d.last, d.failures, d.recorded = cur.entry, 0, true
+	if cur.recordFirst() {
+		cur.recorded = true
+		return Commit, nil
+	}
+	d.settled()
 	return Release, nil
 }
+
+// settled notes that the batch is both committed and recorded.
+func (d *driver) settled() { d.last, d.failures, d.recorded = d.current.entry, 0, true }
 
 // putCommits puts the batch's entry of commits. errRecover: it is there already.
 func (d *driver) putCommits(ctx context.Context) error {

@@ -186,7 +186,7 @@ func (r *repairer) mend(ctx context.Context) error {
 	r.low, r.offsets, r.commits = logs.LowWatermark, logs.Offsets, logs.Commits
 	top := max(newest(r.offsets), newest(r.commits))
 	if r.main.Keeps {
-		if top > ident.NoBatch && r.main.Batch < newest(r.commits) {
+		if top > ident.NoBatch && r.main.Batch < newest(r.commits) && (r.Rewind || !r.recordedFirst(ctx, newest(r.commits))) {
 			return r.rewind(ctx)
 		}
 	}
@@ -205,6 +205,12 @@ func (r *repairer) mend(ctx context.Context) error {
 		return err
 	}
 	return r.mendCommits(ctx, top)
+}
+
+// recordedFirst reports whether a recorded batch may be missing in the sink: it is of a query that delivers at most once. An entry that cannot be read does not say so.
+func (r *repairer) recordedFirst(ctx context.Context, id ident.BatchID) bool {
+	e, err := r.checkpoint.ReadEntry(ctx, id)
+	return err == nil && e.Offsets.AtMostOnce()
 }
 
 // mendOffsets makes offsets/<top> and below readable and dense; it returns the newest id that is left.

@@ -29,6 +29,10 @@ func (d *driver) abandoned(ctx context.Context, err error) error {
 		return err
 	}
 	d.unstage(ctx)
+	if d.current.recorded {
+		d.warn("at most once: batch %d was abandoned before its commit, and it is recorded: its rows are lost", d.current.entry.ID)
+		return nil
+	}
 	d.warn("batch %d was abandoned before its commit; the next start runs it again", d.current.entry.ID)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -191,14 +192,54 @@ func (d *driver) takeOver(ctx context.Context, starting bool) error {
 	if err != nil {
 		return err
 	}
-	if err := d.recoverSinks(ctx, truth.plan); err != nil {
-		return err
+	for fenced := false; ; fenced = true {
+		if err := d.recoverSinks(ctx, truth.plan); err != nil {
+			return err
+		}
+		failpoint.Hit("start.recovered")
+		if truth, err = d.reconcile(ctx, starting); err != nil { // the last one counts
+			return err
+		}
+		if len(truth.plan.Lost) == 0 || fenced {
+			break
+		}
+		if err := d.fenceSinks(ctx); err != nil { // whoever was about to commit after all what was recorded cannot any more
+			return err
+		}
 	}
-	failpoint.Hit("start.recovered")
-	if truth, err = d.reconcile(ctx, starting); err != nil { // this one counts
+	if err := d.sweepRecorded(ctx, truth); err != nil {
 		return err
 	}
 	return d.begin(ctx, truth)
+}
+
+// sweepRecorded sweeps what a crash may have left of batches that were recorded before their commit: nobody runs them again and comes by. Those are the ones that are
+// lost (older drivers are fenced off by now), and the last one, which may have been committed and not swept yet.
+func (d *driver) sweepRecorded(ctx context.Context, t truth) error {
+	ids := t.plan.Lost
+	if b := t.plan.Before; b != nil && b.Offsets.AtMostOnce() && !slices.Contains(ids, b.ID) {
+		ids = append(slices.Clone(ids), b.ID)
+	}
+	for _, id := range ids {
+		entry, err := d.checkpoint.ReadEntry(ctx, id)
+		if err != nil {
+			return damaged(err)
+		}
+		intent := d.intentOf(entry, nil)
+		for _, s := range d.sinks() {
+			seen := t.seen.main
+			if s == d.q.Rejected {
+				seen = t.seen.rejected
+			}
+			intent.Lost = id > seen.Batch
+			if sweeper, ok := s.(sinks.Sweeper); ok {
+				if err := sweeper.Sweep(ctx, intent); err != nil {
+					return fmt.Errorf("sweep batch %d: %w", id, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // claim puts the epoch entry.
@@ -330,6 +371,9 @@ func words(p checkpointlog.Plan) string {
 			return fmt.Sprintf("batch %d is visible already and will be recorded", p.ID)
 		}
 		return fmt.Sprintf("batch %d was not finished and runs again with the same range", p.ID)
+	}
+	if n := len(p.Lost); n > 0 {
+		return fmt.Sprintf("goes on with batch %d; what was recorded as batch %d is lost (at most once)", p.ID, p.Lost[n-1])
 	}
 	return fmt.Sprintf("goes on with batch %d", p.ID)
 }

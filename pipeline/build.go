@@ -41,6 +41,7 @@ func Build(ctx context.Context, c *Config, o Options) (engine.Query, error) {
 	b := newBuilder(c, o)
 	q := engine.Query{
 		Name:          c.Name,
+		Delivery:      delivery(c.Delivery),
 		OnError:       onError(c.OnError),
 		MaxRejected:   engine.Ceiling{Rows: c.MaxRejected.Rows, Share: c.MaxRejected.Share},
 		Trigger:       trigger(c.Trigger),
@@ -96,6 +97,13 @@ func (b builder) at(path string, err error) error {
 
 // notice passes on what an adapter wants an operator to know.
 func (b builder) notice(text string) { b.Log.Warn(text) }
+
+func delivery(word string) engine.Delivery {
+	if word == engine.AtMostOnce.String() {
+		return engine.AtMostOnce
+	}
+	return engine.ExactlyOnce
+}
 
 func onError(word string) engine.OnError {
 	switch word {

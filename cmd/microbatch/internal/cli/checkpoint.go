@@ -62,6 +62,9 @@ func inspection(out io.Writer, path string, in engine.Inspection) {
 	if in.Pending != nil {
 		line("pending", "batch %d is fixed and not recorded; a start runs it again or records it", *in.Pending)
 	}
+	if in.Delivery != "" {
+		line("delivery", "%s: a batch is recorded before its rows are committed", in.Delivery)
+	}
 	for n, end := range in.Ends {
 		line("source "+fmt.Sprint(n), "ends at %s", end)
 	}

@@ -177,7 +177,7 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 		fmt.Fprintf(out, "%s: %s: %s\n  next: %s\n", v.Rule, v.Where, v.What, advice(v.Rule))
 	}
 	if len(r.Violations) == 0 {
-		fmt.Fprintln(out, "the table is exactly what the checkpoint claims")
+		fmt.Fprintln(out, verdict(r.Batches))
 	}
 }
 
@@ -195,7 +195,9 @@ func (a *against) showBatches(out io.Writer, r *checker.Report) {
 	fmt.Fprintln(w, "BATCH\tVERSION\tEPOCH\tDIGEST\tRECORDED\tREAD\tROWS\tREJECTED")
 	for _, b := range batches {
 		recorded := "yes"
-		if !b.Recorded {
+		if b.Lost {
+			recorded = "lost"
+		} else if !b.Recorded {
 			recorded = "no"
 		}
 		if b.Digest == "purged" { // and its entry of commits with it
@@ -210,10 +212,12 @@ func (a *against) showBatches(out io.Writer, r *checker.Report) {
 // standing says in what state batches are that are not simply done.
 func standing(batches []checker.Batch) (notes []string) {
 	purged := 0
-	for _, b := range batches {
+	for n, b := range batches {
 		switch {
 		case b.Digest == "purged":
 			purged++
+		case b.Lost:
+			notes = append(notes, lost(b, n == len(batches)-1))
 		case b.Recorded, b.Digest == "missing": // a batch without its entry is a violation
 		case b.Version >= 0:
 			notes = append(notes, fmt.Sprintf("batch %d is in the table and not recorded yet: the running query, or the next start, records it", b.ID))
@@ -225,6 +229,29 @@ func standing(batches []checker.Batch) (notes []string) {
 		notes = append(notes, fmt.Sprintf("%s of %d without an entry in the checkpoint any more, which keeps the newest: compared within the table's log alone", plural(purged, "batch"), len(batches)))
 	}
 	return notes
+}
+
+// lost says that a batch was recorded before it was committed, and is not in the table.
+func lost(b checker.Batch, newest bool) string {
+	text := fmt.Sprintf("at most once: batch %d was recorded and is not in the table: its rows are lost", b.ID)
+	if newest {
+		text += ", unless the running query is just about to commit it"
+	}
+	return text
+}
+
+// verdict is the last line where nothing is wrong.
+func verdict(batches []checker.Batch) string {
+	n := 0
+	for _, b := range batches {
+		if b.Lost {
+			n++
+		}
+	}
+	if n == 0 {
+		return "the table is exactly what the checkpoint claims"
+	}
+	return fmt.Sprintf("the table is what the checkpoint claims but for %s, which at most once allows: no row is there twice", plural(n, "batch"))
 }
 
 // showSums adds up the batches of which all is known.

@@ -29,6 +29,7 @@ type Line struct {
 	drawn  time.Time
 	sink   string // what the last batch left behind
 	reject int64
+	less   string // "at most once" if batches are delivered so
 }
 
 // Listener is the line as a listener.
@@ -125,12 +126,18 @@ func (l *Line) tail() []string {
 	if l.sink != "" {
 		out = append(out, l.sink)
 	}
+	if l.less != "" {
+		out = append(out, l.less)
+	}
 	return out
 }
 
 func (l *Line) progress(p engine.Progress) {
 	l.total += p.InputRows
 	l.reject += p.Rejected
+	if p.Delivery == engine.AtMostOnce.String() {
+		l.less = "at most once"
+	}
 	if p.Sink.Version >= 0 {
 		l.sink = fmt.Sprintf("table version %d", p.Sink.Version)
 	}

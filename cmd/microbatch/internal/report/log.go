@@ -35,6 +35,9 @@ func Log(log *slog.Logger) engine.Listener {
 			if p.Replayed {
 				args = append(args, "replayed", true)
 			}
+			if p.Delivery != "" {
+				args = append(args, "delivery", p.Delivery)
+			}
 			log.Info("batch", args...)
 		},
 		Idle: func(engine.Idle) { log.Debug("waiting for data") },
