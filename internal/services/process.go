@@ -2,6 +2,7 @@ package services
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Process struct {
 	Data    string                          // a folder that is removed when the server has ended, "" for none
 	Ready   func(ctx context.Context) error // asked every 20 ms until it returns nil; nil for a server that is ready at once
 	Timeout time.Duration                   // for Ready; 0 is 60 s
+	Signal  string                          // that asks it to end, as kill(1) calls it; "" is TERM
 }
 
 // Running is a server that has answered. One goroutine may kill it and start it again.
@@ -53,7 +55,7 @@ pid=$!
 echo $pid >&3
 exec 3>&-
 read -r _
-kill $pid 2>/dev/null
+kill -$KEEPER_SIGNAL $pid 2>/dev/null
 (sleep 20; kill -9 $pid) >/dev/null 2>&1 &
 guard=$!
 wait $pid
@@ -100,7 +102,7 @@ func launch(p Process) (*Running, error) {
 		return nil, err
 	}
 	k := exec.Command("/bin/sh", append([]string{"-c", keeper, "keeper", p.Cmd.Path}, p.Cmd.Args[1:]...)...)
-	k.Dir, k.Env = p.Cmd.Dir, append(p.Cmd.Environ(), "KEEPER_DATA="+p.Data, "KEEPER_LOG="+log.Name())
+	k.Dir, k.Env = p.Cmd.Dir, append(p.Cmd.Environ(), "KEEPER_DATA="+p.Data, "KEEPER_LOG="+log.Name(), "KEEPER_SIGNAL="+cmp.Or(p.Signal, "TERM"))
 	k.Stdout, k.Stderr, k.ExtraFiles = log, log, []*os.File{tell}
 	k.SysProcAttr = p.Cmd.SysProcAttr
 	if k.SysProcAttr == nil {
@@ -161,7 +163,7 @@ func (r *Running) await(p Process) error {
 	}
 }
 
-// Stop ends the server (SIGTERM, after 20 s SIGKILL), waits for it and removes its folder.
+// Stop ends the server (by Process.Signal, after 20 s by SIGKILL), waits for it and removes its folder.
 func (r *Running) Stop() error {
 	r.stop.Do(func() {
 		for _, l := range append([]life{r.life}, r.former...) { // the first one's keeper removes the folder

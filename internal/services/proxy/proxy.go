@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type Proxy struct {
 	count  int
 	hits   map[Kind]int
 	open   map[*net.TCPConn]bool
+	links  map[*link]bool
 	closed bool
 	done   sync.WaitGroup
 }
@@ -29,7 +31,7 @@ func Listen(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p := &Proxy{listener: l, target: target, hits: map[Kind]int{}, open: map[*net.TCPConn]bool{}}
+	p := &Proxy{listener: l, target: target, hits: map[Kind]int{}, open: map[*net.TCPConn]bool{}, links: map[*link]bool{}}
 	p.done.Go(p.accept) // ends with Close
 	return p, nil
 }
@@ -49,6 +51,16 @@ func (p *Proxy) Schedule(plan func(n int) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.plan, p.count = plan, 0
+}
+
+// Break breaks the connections that are open now, whatever the schedule says: with CutRequest each is reset at its next request, which the server does not get;
+// with EatAnswer at its next answer, which the client does not get.
+func (p *Proxy) Break(k Kind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.broken.Store(int32(k))
+	}
 }
 
 // Hits is how often each kind of fault has struck. A connection that ended before its fault counts for nothing.
@@ -116,6 +128,14 @@ func (p *Proxy) forward(client *net.TCPConn, target string, f Fault) {
 	}
 	defer p.drop(client, server)
 	l := &link{proxy: p, client: client, server: server, fault: f}
+	p.mu.Lock()
+	p.links[l] = true
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.links, l)
+	}()
 	var ways sync.WaitGroup
 	ways.Go(l.requests)
 	ways.Go(l.answers)
@@ -156,6 +176,7 @@ type link struct {
 	proxy          *Proxy
 	client, server *net.TCPConn
 	fault          Fault
+	broken         atomic.Int32 // a Kind, by Break
 }
 
 // piece is how much is passed on at a time.
@@ -170,7 +191,7 @@ func (l *link) requests() {
 		l.cut()
 		return
 	}
-	io.Copy(l.server, l.client)
+	l.pass(l.server, l.client, CutRequest)
 	l.server.CloseWrite()
 }
 
@@ -186,9 +207,30 @@ func (l *link) answers() {
 		l.strike()
 		return
 	default:
-		io.Copy(l.client, l.server)
+		l.pass(l.client, l.server, EatAnswer)
 	}
 	l.client.CloseWrite()
+}
+
+// pass copies one way until its end, or until a piece comes that the connection was broken for.
+func (l *link) pass(to, from *net.TCPConn, broken Kind) {
+	buf := make([]byte, piece)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && Kind(l.broken.Load()) == broken {
+			l.proxy.hit(broken)
+			l.cut()
+			return
+		}
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // strike does to the answers what the fault says, from here on.

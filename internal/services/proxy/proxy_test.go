@@ -96,6 +96,42 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 	}
 }
 
+func TestAnOpenConnectionIsBrokenAtWhatComesNext(t *testing.T) {
+	for _, c := range []struct {
+		kind proxy.Kind
+		seen int // bytes of the server
+	}{{proxy.CutRequest, 1}, {proxy.EatAnswer, 2}} {
+		t.Run(c.kind.String(), func(t *testing.T) {
+			addr, seen := echo(t)
+			p, err := proxy.Listen(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			conn, err := net.Dial("tcp", p.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			answer := make([]byte, 1)
+			for n, want := range []error{nil, syscall.ECONNRESET} {
+				if n == 1 {
+					p.Break(c.kind)
+				}
+				if _, err := conn.Write([]byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(conn, answer); !errors.Is(err, want) {
+					t.Fatalf("answer %d: %v, want %v", n, err, want)
+				}
+			}
+			if n := <-seen; n != c.seen {
+				t.Errorf("the server saw %d bytes, want %d", n, c.seen)
+			}
+		})
+	}
+}
+
 func TestASeedRepeatsASchedule(t *testing.T) {
 	a, b, other := proxy.Seeded(7, 50, 1000), proxy.Seeded(7, 50, 1000), proxy.Seeded(8, 50, 1000)
 	differs, kinds := false, map[proxy.Kind]bool{}
