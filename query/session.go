@@ -33,7 +33,7 @@ type Session struct {
 	own      []*ownView
 	readings []Reading
 	httpfs   *loaded
-	variable int
+	lists    []*duck.List
 }
 
 // Open starts a session. The caller closes it.
@@ -64,6 +64,9 @@ func (s *Session) Close() error {
 	var errs []error
 	for _, v := range s.own {
 		errs = append(errs, v.view.Drop(context.Background()))
+	}
+	for _, l := range s.lists {
+		l.Drop()
 	}
 	s.conn.Close()
 	s.duck.Close()

@@ -48,6 +48,21 @@ func (*Conn) Query(context.Context, string) (*Rows, error) { return nil, Availab
 // Register returns the error of Available.
 func (*Conn) Register(context.Context, string, *arrow.Schema) (*View, error) { return nil, Available() }
 
+// List makes a list that nothing reads.
+func (*Conn) List([]string, bool) *List { return &List{} }
+
+// List stands for a constant that this build does not have.
+type List struct{}
+
+// SQL is nothing.
+func (*List) SQL() string { return "" }
+
+// Set does nothing.
+func (*List) Set([]string) {}
+
+// Drop does nothing.
+func (*List) Drop() {}
+
 // Rows stand for a result that this build does not have.
 type Rows struct{}
 

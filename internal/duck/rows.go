@@ -43,17 +43,39 @@ func (c *Conn) Query(ctx context.Context, sql string) (*Rows, error) {
 }
 
 func (r *Rows) start(c *Conn, sql string) (err error) {
-	if r.stmt, err = c.prepare(sql); err != nil {
+	if r.stmt, err = c.prepareShort(sql); err != nil {
 		return err
 	}
+	if c.short() && mapping.PreparedStatementType(r.stmt) != mapping.StatementTypeSelect { // it changes something: it runs once, by a plan that is whole
+		err = r.again(sql)
+	} else if err = r.execute(); err == nil && c.short() { // DuckDB has not bound it again, as it need not where no files are read
+		mapping.DestroyResult(&r.result)
+		err = r.again(sql)
+	}
+	if err != nil {
+		return err
+	}
+	r.options = arrowmapping.ResultGetArrowOptions(&r.result)
+	r.schema, err = arrowSchema(r.options, &r.result)
+	return err
+}
+
+// again prepares and executes with all texts of all lists.
+func (r *Rows) again(sql string) (err error) {
+	mapping.DestroyPrepare(&r.stmt)
+	if r.stmt, err = r.conn.prepare(sql); err != nil {
+		return err
+	}
+	return r.execute()
+}
+
+func (r *Rows) execute() error {
 	// The mapping layer has no name for streaming results, the bindings below it do.
 	if bindings.ExecutePreparedStreaming(r.stmt, &r.result) == mapping.StateError {
 		return parseError(mapping.ResultError(&r.result))
 	}
 	r.running = true
-	r.options = arrowmapping.ResultGetArrowOptions(&r.result)
-	r.schema, err = arrowSchema(r.options, &r.result)
-	return err
+	return nil
 }
 
 // Schema is the result's schema in DuckDB's own Arrow types.

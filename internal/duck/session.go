@@ -49,8 +49,11 @@ func (s *Session) prepare(cfg Config) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.registerScan(); err != nil || cfg.Files {
+	if err := c.registerScan(); err != nil {
 		return err
+	}
+	if cfg.Files {
+		return c.registerList()
 	}
 	// Not with the other settings: while it is off, DuckDB refuses a temp directory.
 	return c.Exec(context.Background(), "SET enable_external_access = false")
@@ -74,7 +77,9 @@ func (s *Session) Close() { mapping.Close(&s.db) }
 
 // Conn is a connection: it runs one statement at a time, and is used by one goroutine at a time.
 type Conn struct {
-	conn mapping.Connection
+	conn      mapping.Connection
+	lists     []*List
+	preparing bool // a plan is made that is not run
 }
 
 // Close ends the connection. Its views and rows are closed before.
