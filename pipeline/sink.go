@@ -19,6 +19,10 @@ func (b builder) sink(ctx context.Context) (sinks.Sink, error) {
 	switch s := b.c.Sink; {
 	case s.Table != nil:
 		return b.table(ctx, s.Table)
+	case s.Files != nil:
+		return b.filesSink(s.Files)
+	case s.Postgres != nil:
+		return b.postgres(s.Postgres)
 	case s.ForeachBatch != nil:
 		return foreachbatch.New(foreachbatch.Config{Command: s.ForeachBatch.Command, Dir: b.c.Dir(), Timeout: s.ForeachBatch.Timeout.D(), Output: b.Programs})
 	default:
@@ -54,11 +58,14 @@ func (b builder) table(ctx context.Context, t *config.Table) (sinks.Sink, error)
 		return nil, err
 	}
 	return lakehouse.New(lakehouse.Config{
-		Store:              store,
-		URL:                t.Path,
-		Format:             t.Format,
-		PartitionBy:        t.PartitionBy,
-		SchemaEvolution:    t.SchemaEvolution,
+		Store:           store,
+		URL:             t.Path,
+		Format:          t.Format,
+		PartitionBy:     t.PartitionBy,
+		SchemaEvolution: t.SchemaEvolution,
+		Merge: lakehouse.Merge{
+			Mode: t.Mode, Keys: t.Keys, OrderBy: t.OrderBy, OperationColumn: t.OperationColumn, DeleteValues: t.DeleteValues, DeduplicateBy: t.DeduplicateBy,
+		},
 		Compression:        t.Compression,
 		Encoding:           t.Encoding,
 		TargetFileBytes:    int64(t.TargetFileSize),

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"path"
 	"regexp"
@@ -107,11 +106,7 @@ func (v validator) kafka(k *Kafka, format string) {
 	if format == "csv" && v.Source.Schema == "" {
 		v.missing("source.schema", "Kafka records in csv have no names: declare the columns, such as schema: id BIGINT, name STRING")
 	}
-	for i, b := range k.Brokers {
-		if host, port, err := net.SplitHostPort(b); b != "" && (err != nil || host == "" || !isPort(port)) {
-			v.wrong("source.kafka.brokers["+strconv.Itoa(i)+"]", "want host:port, such as localhost:9092")
-		}
-	}
+	v.cluster("source.kafka", k.Brokers, k.TLS, k.SASL)
 	if _, err := regexp.Compile(k.Pattern); err != nil {
 		v.wrong("source.kafka.pattern", "%v", err)
 	}
@@ -123,12 +118,6 @@ func (v validator) kafka(k *Kafka, format string) {
 				v.wrong("source.kafka.start.offsets."+topic+"."+p, "want partition: offset, such as 0: 1500 (-2 is earliest, -1 latest)")
 			}
 		}
-	}
-	if k.TLS != nil && (k.TLS.Cert == "") != (k.TLS.Key == "") {
-		v.clash("source.kafka.tls", "source.kafka.tls: cert and key go together; one is missing")
-	}
-	if k.SASL != nil && k.SASL.Mechanism == "PLAIN" && k.TLS == nil && !k.SASL.Insecure {
-		v.clash("source.kafka.sasl.mechanism", "source.kafka.sasl.mechanism: PLAIN without tls sends the password readable; add tls: {}, use SCRAM-SHA-512, or accept it by insecure: true")
 	}
 }
 
@@ -152,6 +141,15 @@ func (v validator) path(at, p string) {
 }
 
 func (v validator) sink() {
+	if f := v.Sink.Files; f != nil {
+		v.filesSink(f)
+	}
+	if p := v.Sink.Postgres; p != nil {
+		v.postgres(p)
+	}
+	if k := v.Sink.Kafka; k != nil {
+		v.kafkaSink(k)
+	}
 	t := v.Sink.Table
 	if t == nil {
 		return
@@ -164,10 +162,62 @@ func (v validator) sink() {
 	if t.Format == "parquet" && t.Maintenance.OptimizeEvery != 0 && !t.AllowReplacedFiles {
 		v.clash("sink.table.maintenance.optimize_every", "sink.table.maintenance.optimize_every: with format: parquet the replaced files are still seen by readers of files until vacuum; accept it by allow_replaced_files: true, or use format: delta")
 	}
+	v.mode(t)
 	for _, key := range []string{"sweep", "allow_replaced_files"} {
 		if v.given("sink.table."+key) && t.Format == "delta" {
 			v.clash("sink.table."+key, "sink.table.%s: it is for format: parquet; readers of delta take the files from the log", key)
 		}
+	}
+}
+
+func (v validator) postgres(p *Postgres) {
+	const at = "sink.postgres."
+	u, err := url.Parse(p.URL)
+	switch {
+	case p.URL == "":
+	case err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql": // the error would print the URL, and with it a password
+		v.wrong(at+"url", "want a URL such as postgres://user@host:5432/database")
+	default:
+		_, inUser := u.User.Password()
+		if q := u.Query(); inUser || q.Has("password") || q.Has("sslpassword") {
+			v.wrong(at+"url", "a URL holds no password; it belongs in password, as an env: or file: reference")
+		}
+	}
+	switch n := len(p.Keys); {
+	case p.Mode == "append" && n > 0:
+		v.clash(at+"keys", at+"keys: they are for mode upsert and ledger; set mode or remove them")
+	case p.Mode == "upsert" && n == 0:
+		v.missing(at+"keys", "mode upsert needs the columns that tell rows apart")
+	case p.Mode == "ledger" && n == 0:
+		v.missing(at+"keys", "mode ledger needs the column that is the event's id")
+	case p.Mode == "ledger" && n > 1:
+		v.wrong(at+"keys", "mode ledger has exactly one, the event's id")
+	}
+	v.distinct(at+"keys", p.Keys)
+	v.distinct(at+"order_by", p.OrderBy)
+	if len(p.OrderBy) > 0 && p.Mode == "append" {
+		v.clash(at+"order_by", at+"order_by: it decides between rows of one key; mode append has no keys")
+	}
+	if p.OperationColumn != "" && p.Mode != "upsert" {
+		v.clash(at+"operation_column", at+"operation_column: it is for mode upsert")
+	}
+	if len(p.DeleteValues) > 0 && p.OperationColumn == "" {
+		v.clash(at+"delete_values", at+"delete_values: they are values of operation_column; add it")
+	}
+}
+
+func (v validator) filesSink(f *FilesSink) {
+	if v.path("sink.files.path", f.Path); strings.HasPrefix(f.Path, "s3://") {
+		v.wrong("sink.files.path", "want a folder on local disk: a batch appears by a rename, which S3 does not have; sink.table writes there")
+	}
+	if fits := map[string]string{"json": "none,gzip,zstd", "csv": "none,gzip,zstd", "parquet": "none,snappy,zstd"}[f.Format]; f.Compression != "" && fits != "" && !slices.Contains(strings.Split(fits, ","), f.Compression) {
+		v.clash("sink.files.compression", "sink.files.compression: %s files take %s, not %s", f.Format, fits, f.Compression)
+	}
+	if v.given("sink.files.csv") && f.Format != "csv" {
+		v.clash("sink.files.csv", "sink.files.csv: the format is %s; add format: csv or remove it", f.Format)
+	}
+	if d := f.CSV.Delimiter; len(d) != 1 || strings.ContainsAny(d, "\"\r\n") {
+		v.wrong("sink.files.csv.delimiter", "want one ASCII character other than the quote, have %q", d)
 	}
 }
 
@@ -181,7 +231,7 @@ func (v validator) rejects() {
 	if v.Rejected != nil && !v.CanReject() && (v.Source.Rate != nil || v.Source.Orders != nil) {
 		v.clash("rejected", "rejected: generated rows always decode; remove it")
 	}
-	if v.Rejected == nil && v.OnError == "reject" && v.CanReject() && (v.Sink.ForeachBatch != nil || v.Sink.Console != nil) {
+	if v.Rejected == nil && v.OnError == "reject" && v.CanReject() && v.Sink.Table == nil && v.Sink.Kind() != "" {
 		v.missing("rejected", "only a table sink has a default for it: add rejected: {table: path}, or on_error: fail or drop")
 	}
 	if v.Rejected == nil {
@@ -208,7 +258,7 @@ func (v validator) checkpoint() {
 	v.path("checkpoint", v.Checkpoint)
 	t := v.Sink.Table
 	if v.Checkpoint == "" {
-		if v.Sink.ForeachBatch != nil || v.Sink.Console != nil {
+		if t == nil && v.Sink.Kind() != "" {
 			v.missing("checkpoint", "only a table sink has a default for it: add checkpoint: path")
 		}
 	} else if t != nil && t.Path != "" {
@@ -234,6 +284,9 @@ func (v validator) readsBack() {
 			return
 		}
 		written = append(written, struct{ at, path string }{"sink.table.path", t.Path})
+	}
+	if out := v.Sink.Files; out != nil {
+		written = append(written, struct{ at, path string }{"sink.files.path", out.Path})
 	}
 	if v.Rejected != nil {
 		written = append(written, struct{ at, path string }{"rejected.table", v.Rejected.Table})
