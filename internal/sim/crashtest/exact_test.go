@@ -84,6 +84,9 @@ func (l *life) exactCalls() error {
 		return err
 	}
 	var given []string
+	if l.scenario.atMostOnce {
+		return l.exactCallsAtMostOnce()
+	}
 	for id := range ident.BatchID(len(l.given)) {
 		calls := l.given[id]
 		if len(calls) == 0 {

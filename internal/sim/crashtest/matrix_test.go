@@ -37,6 +37,7 @@ type result struct {
 	Point    string
 	Fate     fate
 	Found    string // by the next process
+	Lost     int    // batches that are nowhere, of a query that delivers at most once
 	Swept    bool   // the next process deleted files of the dead
 	Share    bool   // is tried in every run of the tests
 }

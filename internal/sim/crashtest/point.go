@@ -57,7 +57,7 @@ var phases = [...]string{"start", "plan", "intend", "read", "transform", "prepar
 
 func pointOfCheckpoint(phase string, op gate.Op) point {
 	if !op.Writes() {
-		if phase == "plan" || phase == "intend" || phase == "read" || phase == "transform" || phase == "commit" {
+		if phase == "plan" || phase == "intend" || phase == "read" || phase == "transform" || phase == "commit" || phase == "record" {
 			phase = "prepare" // the look for a newer epoch, which runs beside the work
 		}
 		return point{phase, "read the checkpoint"}

@@ -17,6 +17,7 @@ import (
 
 	"microbatch/batch"
 	"microbatch/engine"
+	"microbatch/guarantee"
 	"microbatch/ident"
 	"microbatch/internal/failpoint"
 	"microbatch/internal/sim/gate"
@@ -60,15 +61,17 @@ type scenario struct {
 	bad      bool // some rows are rejected
 	evolved  bool // the runs after the history add a column
 	stateful bool
-	ahead    bool                        // back to back, so that the next batch is read while this one commits
-	repair   bool                        // the processes that die repair the checkpoint; those that make good repair it, then run the query
-	shut     *point                      // the query's context ends when it is about to do this
-	sink     lakehouse.Config            // of the table
-	history  func(t *testing.T, l *life) // nil: none
-	rows     int64                       // produced for the runs; 6 are a batch
-	tables   bool                        // makes no sense with foreachbatch
-	focus    []string                    // phases whose points are tried in every run of the tests; nil: all
-	few      bool                        // of a point that is passed very often, only the first, a middle and the last are tried
+	// atMostOnce: batches are recorded before they are committed.
+	atMostOnce bool
+	ahead      bool                        // back to back, so that the next batch is read while this one commits
+	repair     bool                        // the processes that die repair the checkpoint; those that make good repair it, then run the query
+	shut       *point                      // the query's context ends when it is about to do this
+	sink       lakehouse.Config            // of the table
+	history    func(t *testing.T, l *life) // nil: none
+	rows       int64                       // produced for the runs; 6 are a batch
+	tables     bool                        // makes no sense with foreachbatch
+	focus      []string                    // phases whose points are tried in every run of the tests; nil: all
+	few        bool                        // of a point that is passed very often, only the first, a middle and the last are tried
 }
 
 const batchRows = 6
@@ -158,8 +161,9 @@ type life struct {
 	evolving bool
 	given    map[ident.BatchID][][]string // to the user's code: each call's rows, also of one that was cut off
 	random   *rand.Rand
-	now      func() time.Time // the wall clock; nil: the bubble's
-	bucket   *bucket          // of a server; else nil
+	now      func() time.Time       // the wall clock; nil: the bubble's
+	bucket   *bucket                // of a server; else nil
+	mayLack  map[ident.BatchID]bool // batches that were recorded and not committed when their process died
 }
 
 func newLife(t *testing.T, s *scenario, k sinkKind) *life {
@@ -169,7 +173,7 @@ func newLife(t *testing.T, s *scenario, k sinkKind) *life {
 		b = newBucket(t)
 		w = world.On(b.stores(t), 2)
 	}
-	l := &life{World: w, bucket: b, scenario: s, kind: k, given: map[ident.BatchID][][]string{}, random: rand.New(rand.NewPCG(7, 7))}
+	l := &life{World: w, bucket: b, scenario: s, kind: k, given: map[ident.BatchID][][]string{}, mayLack: map[ident.BatchID]bool{}, random: rand.New(rand.NewPCG(7, 7))}
 	l.Format = k.format
 	if s.bad {
 		l.Topic.Bad = func(_ int, offset int64) bool { return offset%3 == 1 }
@@ -180,7 +184,7 @@ func newLife(t *testing.T, s *scenario, k sinkKind) *life {
 // clone is a second life that goes on from the same point.
 func (l *life) clone(t *testing.T) *life {
 	c := *l
-	c.given = maps.Clone(l.given)
+	c.given, c.mayLack = maps.Clone(l.given), maps.Clone(l.mayLack)
 	if l.bucket == nil {
 		c.World = l.World.Clone()
 		return &c
@@ -296,6 +300,9 @@ func (l *life) mustFinish(t *testing.T) {
 func (l *life) query(p *gate.Process) engine.Query {
 	q := l.Query(p)
 	q.Trigger, q.Limit.Rows = engine.Trigger{Once: true, MinPause: time.Nanosecond}, batchRows
+	if l.scenario.atMostOnce {
+		q.Delivery = engine.AtMostOnce
+	}
 	if l.scenario.ahead {
 		q.Trigger.MinPause = 0
 	}
@@ -356,6 +363,7 @@ func (o tap) Output(in *arrow.Schema) (*arrow.Schema, error) {
 	return arrow.NewSchema(append(slices.Clone(in.Fields()), arrow.Field{Name: "extra", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil), nil
 }
 func (tap) Requires() transforms.Distribution { return transforms.Distribution{} }
+func (tap) Guarantee() guarantee.Link         { return guarantee.Link{Name: "tap"} }
 func (o tap) Open(_ context.Context, env transforms.Env) (transforms.Instance, error) {
 	out, err := o.Output(env.Input)
 	return &tapping{tap: o, out: out}, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"microbatch/ident"
 	"microbatch/internal/sim/world"
 )
 
@@ -117,6 +118,10 @@ func (w *sweep) die(level int, from *life, past []death) *life {
 		return nil
 	}
 	l.end(r)
+	if err := l.noteLost(d.fate == late); err != nil {
+		w.fail("%v: what it has left cannot be read: %v", past, err)
+		return nil
+	}
 	if d.fate == late {
 		w.recover(level, l, past, r.flying)
 		return nil
@@ -142,12 +147,16 @@ func (w *sweep) recover(level int, l *life, past []death, flying func() error) {
 	if err == nil {
 		err = l.exact(flying != nil)
 	}
+	var lost []ident.BatchID
+	if err == nil && l.scenario.atMostOnce {
+		lost, err = l.lacking()
+	}
 	if err != nil {
 		w.fail("after %v, recovered as %q: %v", past, found, err)
 		return
 	}
 	w.m.add(result{
-		Level: level, Kind: w.kind.name, Scenario: w.s.name, Phase: d.point.phase, Point: d.point.name, Fate: d.fate, Found: found,
+		Lost: len(lost), Level: level, Kind: w.kind.name, Scenario: w.s.name, Phase: d.point.phase, Point: d.point.name, Fate: d.fate, Found: found,
 		Swept: slices.ContainsFunc(r.steps, func(s step) bool { return strings.HasSuffix(s.point.name, "delete data file (sweep)") }),
 		Share: level == 0 && inShare(w.s, w.kind, d),
 	})

@@ -1,0 +1,180 @@
+//go:build failpoints
+
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"microbatch/checker"
+	"microbatch/checkpointlog"
+	"microbatch/ident"
+	"microbatch/internal/sim/world"
+)
+
+// TestAtMostOnce lets processes of queries with delivery: at_most_once die at each operation, as the matrix does, and checks that no row comes twice, and that none is lost
+// but those of whole batches that were recorded when their process died and not committed.
+func TestAtMostOnce(t *testing.T) {
+	watchFaultPoints(t)
+	all := []scenario{
+		{name: "first batch", atMostOnce: true, rows: batchRows},
+		{name: "ordinary batch", atMostOnce: true, history: batches(2), rows: batchRows},
+		{name: "rejected rows", atMostOnce: true, bad: true, history: batches(1), rows: batchRows},
+		{name: "pending batch", atMostOnce: true, bad: true, history: pendingRecord, rows: batchRows},
+		{name: "lost batch", atMostOnce: true, bad: true, history: recordedAndLost, rows: batchRows},
+		{name: "read ahead", atMostOnce: true, ahead: true, history: batches(1), rows: 3 * batchRows},
+		{name: "shutdown before the record", atMostOnce: true, history: batches(1), shut: &point{"record", "at record.before"}, rows: batchRows},
+		{name: "shutdown before the commit", atMostOnce: true, history: batches(1), shut: &point{"commit", "at commit.before"}, rows: batchRows},
+	}
+	m := &matrix{}
+	for _, k := range sinkKinds {
+		if k.server {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			for i := range all {
+				t.Run(all[i].name, func(t *testing.T) {
+					before := len(m.results)
+					synctest.Test(t, func(t *testing.T) {
+						w := &sweep{t: t, m: m, kind: k, s: &all[i], full: *fullSweep}
+						w.run()
+					})
+					t.Logf("%d deaths", len(m.results)-before)
+				})
+			}
+		})
+	}
+	lost := 0
+	for _, r := range m.results {
+		if r.Lost > 0 {
+			lost++
+		}
+	}
+	t.Logf("%d deaths, %d of them lost a batch", len(m.results), lost)
+	if lost == 0 && !t.Failed() {
+		t.Error("no death has lost a batch: none came between record and commit")
+	}
+}
+
+// pendingRecord is a query that died when its second batch, whose files were staged, was about to be recorded.
+func pendingRecord(t *testing.T, l *life) {
+	batches(1)(t, l)
+	l.produce(batchRows)
+	l.mustDie(t, point{"record", "at record.before"})
+}
+
+// recordedAndLost is a query that died twice between record and commit.
+func recordedAndLost(t *testing.T, l *life) {
+	batches(1)(t, l)
+	for range 2 {
+		l.produce(batchRows)
+		l.mustDie(t, point{"commit", "at commit.before"})
+	}
+}
+
+// mustDie runs a process that dies at a point.
+func (l *life) mustDie(t *testing.T, p point) {
+	t.Helper()
+	r := newReaper(l.World, &death{point: p, n: 1, power: stays})
+	if _, err := l.run(r); !r.dead {
+		t.Fatalf("%s, %s: it did not die: %v", l.scenario.name, l.kind.name, err)
+	}
+	l.end(r)
+	if err := l.noteLost(false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noteLost notes the batches that the dead have recorded and not committed: no others may be lost. flying: the record of the last one may be on its way.
+func (l *life) noteLost(flying bool) error {
+	if !l.scenario.atMostOnce {
+		return nil
+	}
+	there, err := l.thereNow()
+	if err != nil {
+		return err
+	}
+	recorded, err := checkpointlog.NewCheckpoint(l.Store(world.Checkpoint)).Commits.List(context.Background())
+	if err != nil {
+		return err
+	}
+	if flying {
+		fixed, err := checkpointlog.NewCheckpoint(l.Store(world.Checkpoint)).Offsets.List(context.Background())
+		if err != nil {
+			return err
+		}
+		recorded = fixed
+	}
+	l.mayLack = maps.Clone(l.mayLack)
+	for _, id := range recorded {
+		if !there[id] {
+			l.mayLack[id] = true
+		}
+	}
+	return nil
+}
+
+// thereNow are the batches that have taken effect: that are in the table, or were handed to the user's code.
+func (l *life) thereNow() (map[ident.BatchID]bool, error) {
+	there := map[ident.BatchID]bool{}
+	if l.kind.each {
+		for id, calls := range l.given {
+			there[id] = len(calls) > 0
+		}
+		return there, nil
+	}
+	report, err := checker.Check(context.Background(), checker.Input{Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint)})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range report.Batches {
+		there[ident.BatchID(b.ID)] = b.Version >= 0
+	}
+	return there, nil
+}
+
+// lacking are the recorded batches that are nowhere; an error if one is that nobody died with between record and commit.
+func (l *life) lacking() (lacks []ident.BatchID, err error) {
+	there, err := l.thereNow()
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := checkpointlog.NewCheckpoint(l.Store(world.Checkpoint)).Commits.List(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range recorded {
+		if there[id] {
+			continue
+		}
+		if lacks = append(lacks, id); !l.mayLack[id] {
+			return lacks, fmt.Errorf("batch %d is lost; recorded and not committed when a process died were %v", id, slices.Sorted(maps.Keys(l.mayLack)))
+		}
+	}
+	return lacks, nil
+}
+
+// exactCallsAtMostOnce: no batch was handed over a second time, and no row stands in two of them.
+func (l *life) exactCallsAtMostOnce() error {
+	whole, err := l.Topic.Expect(nil, []string{string(world.FormatOffset(l.Topic.Ends))})
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for id, calls := range l.given {
+		if len(calls) > 1 {
+			return fmt.Errorf("batch %d was handed over %d times", id, len(calls))
+		}
+		for _, row := range calls[0] {
+			if seen[row] || !slices.Contains(whole.Out, row) {
+				return fmt.Errorf("row %s of batch %d is of no record, or came before", row, id)
+			}
+			seen[row] = true
+		}
+	}
+	return nil
+}
