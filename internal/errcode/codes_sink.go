@@ -20,7 +20,10 @@ var (
 	ConsoleFailed = Code{ID: "MB5006", Title: "the console sink could not write", Class: Stop,
 		Safe: "The batch is not recorded and is printed again at the next start.",
 		Next: "Check where the output goes (a closed pipe, a full disk)."}
+	FileStageDamaged = Code{ID: "MB5041", Title: "the record of a batch of files is damaged", Class: Corrupt,
+		Safe: "Nothing was written. The data files are as they were.",
+		Next: "The folder `_microbatch`, and `_batch.json` in the newest batch's folder, must not be changed. Restore the file that is named from a copy; a batch's folder that was deleted needs its record in the ledger."}
 )
 
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, FileStageDamaged}

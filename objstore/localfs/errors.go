@@ -27,9 +27,12 @@ func asFsync(err error) error {
 	return fmt.Errorf("%w: %w", objstore.ErrFsync, err)
 }
 
-// explain gives an error of the disk its code. All of them keep their cause: errors.Is still finds fs.ErrExist, fs.ErrNotExist, objstore.ErrFsync and the
-// number of the kernel.
-func (s *Store) explain(op, key string, err error) error {
+// explain gives an error of the disk its code.
+func (s *Store) explain(op, key string, err error) error { return Explain(s.fs, op, key, err) }
+
+// Explain gives an error of a file system its code, with the place. All of them keep their cause: errors.Is still finds fs.ErrExist, fs.ErrNotExist,
+// objstore.ErrFsync and the number of the kernel.
+func Explain(f FS, op, key string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -37,7 +40,7 @@ func (s *Store) explain(op, key string, err error) error {
 	if !ok {
 		return fmt.Errorf("localfs: %s %s: %w", op, key, err)
 	}
-	return code.Wrap(err, path.Join(s.fs.URL(), key), "%s: %s", op, code.Title)
+	return code.Wrap(err, path.Join(f.URL(), key), "%s: %s", op, code.Title)
 }
 
 func codeOf(err error) (errcode.Code, bool) {

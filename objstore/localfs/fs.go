@@ -18,7 +18,8 @@ type FS interface {
 	Mkdir(name string, perm fs.FileMode) error
 	// Link gives a file a second name; fs.ErrExist if it is taken.
 	Link(old, new string) error
-	// Rename moves a file, over another one if need be.
+	// Rename moves a file, over another one if need be, or a folder, over an empty one if need be: a folder with names in it refuses with syscall.ENOTEMPTY or
+	// fs.ErrExist.
 	Rename(old, new string) error
 	// Remove removes a file or an empty folder.
 	Remove(name string) error

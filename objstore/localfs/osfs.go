@@ -19,6 +19,15 @@ type osFS struct {
 	anchored atomic.Bool // the way to dir is durable
 }
 
+// OS is the operating system's file system below a folder. Nothing is touched.
+func OS(dir string) (FS, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("localfs: %s: %w", dir, err)
+	}
+	return &osFS{dir: abs}, nil
+}
+
 func (o *osFS) URL() string { return o.dir }
 
 // open is the root, held open from its first use, so that a folder that is moved or replaced meanwhile is not confused with another one.

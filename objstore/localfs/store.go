@@ -3,11 +3,9 @@ package localfs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"syscall"
 
 	"microbatch/objstore"
@@ -30,11 +28,11 @@ var _ objstore.Store = (*Store)(nil)
 
 // New is the store of a folder. Nothing is touched: the folder may be missing, and is made by the first write.
 func New(dir string, opts Options) (*Store, error) {
-	abs, err := filepath.Abs(dir)
+	f, err := OS(dir)
 	if err != nil {
-		return nil, fmt.Errorf("localfs: %s: %w", dir, err)
+		return nil, err
 	}
-	return NewOn(&osFS{dir: abs}, opts), nil
+	return NewOn(f, opts), nil
 }
 
 // NewOn is a store on another file system, like the one of localfs/crashfs that can lose power.

@@ -69,13 +69,16 @@ func (c *Config) resolvePaths() {
 	if f := c.Source.Files; f != nil {
 		abs(&f.Path)
 	}
-	if k := c.Source.Kafka; k != nil && k.TLS != nil {
-		abs(&k.TLS.CA)
-		abs(&k.TLS.Cert)
-		abs(&k.TLS.Key)
+	for _, t := range c.tls() {
+		abs(&t.CA)
+		abs(&t.Cert)
+		abs(&t.Key)
 	}
 	if c.Rejected != nil {
 		abs(&c.Rejected.Table)
+	}
+	if f := c.Sink.Files; f != nil {
+		abs(&f.Path)
 	}
 	t := c.Sink.Table
 	if t == nil {
@@ -88,6 +91,17 @@ func (c *Config) resolvePaths() {
 	if c.Rejected == nil && c.CanReject() && c.OnError == "reject" {
 		c.Rejected = &Rejected{Table: t.Path + "_rejected"}
 	}
+}
+
+// tls are the settings of encrypted connections to Kafka.
+func (c *Config) tls() (out []*TLS) {
+	if k := c.Source.Kafka; k != nil && k.TLS != nil {
+		out = append(out, k.TLS)
+	}
+	if k := c.Sink.Kafka; k != nil && k.TLS != nil {
+		out = append(out, k.TLS)
+	}
+	return out
 }
 
 // DefaultCheckpoint is the checkpoint's folder in a table's, when none is configured: readers of tables skip names that begin with "_".

@@ -71,7 +71,7 @@ func (f *FS) Crash(random *rand.Rand, percent int) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost = true
-	c := crash{random: random, percent: percent, copies: map[*node]*node{}}
+	c := crash{random: random, percent: percent, copies: map[*node]*node{}, moves: map[*move]bool{}}
 	return &FS{root: c.copy(f.root), locks: map[string]bool{}}
 }
 
@@ -160,7 +160,7 @@ func (f *FS) add(name string, n *node) error {
 	if folder.names[base] != nil {
 		return syscall.EEXIST
 	}
-	folder.apply(change{base: n})
+	folder.apply(change{names: map[string]*node{base: n}})
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (f *FS) Link(old, new string) error {
 	})
 }
 
-// Rename moves a file, over another one if need be.
+// Rename moves a file, over another one if need be, or a folder over an empty one.
 func (f *FS) Rename(old, new string) error {
 	return f.change("rename", new, func() error {
 		n, err := f.find(old)
@@ -224,14 +224,20 @@ func (f *FS) Rename(old, new string) error {
 			return err
 		}
 		if over := to.names[newBase]; over != nil && over.mode.IsDir() {
-			return syscall.EISDIR
+			switch {
+			case !n.mode.IsDir():
+				return syscall.EISDIR
+			case len(over.names) > 0:
+				return syscall.ENOTEMPTY
+			}
 		}
 		if from == to {
-			from.apply(change{oldBase: nil, newBase: n})
+			from.apply(change{names: map[string]*node{oldBase: nil, newBase: n}})
 			return nil
 		}
-		to.apply(change{newBase: n})
-		from.apply(change{oldBase: nil})
+		both := &move{}
+		to.apply(change{map[string]*node{newBase: n}, both})
+		from.apply(change{map[string]*node{oldBase: nil}, both})
 		return nil
 	})
 }
@@ -250,7 +256,7 @@ func (f *FS) Remove(name string) error {
 		if err != nil {
 			return err
 		}
-		folder.apply(change{base: nil})
+		folder.apply(change{names: map[string]*node{base: nil}})
 		return nil
 	})
 }

@@ -24,7 +24,14 @@ type node struct {
 }
 
 // change is one atomic change of a folder: names that appear (or, nil, disappear) together.
-type change map[string]*node
+type change struct {
+	names map[string]*node
+	move  *move // of a name from one folder to another: the changes of both are one; nil for others
+}
+
+// move is what the two changes of a rename between folders share. As on file systems with a journal it is durable when either folder is synced, and a loss of
+// power keeps both or none.
+type move struct{ durable bool }
 
 func newFile(perm fs.FileMode) *node { return &node{mode: perm, modified: time.Now()} }
 
@@ -40,6 +47,11 @@ func (n *node) apply(c change) {
 
 func (n *node) sync() {
 	if n.mode.IsDir() {
+		for _, c := range n.changes {
+			if c.move != nil {
+				c.move.durable = true
+			}
+		}
 		n.kept, n.changes = maps.Clone(n.names), nil
 		return
 	}
@@ -47,7 +59,7 @@ func (n *node) sync() {
 }
 
 func patch(names map[string]*node, c change) {
-	for name, target := range c {
+	for name, target := range c.names {
 		if target == nil {
 			delete(names, name)
 		} else {
@@ -61,6 +73,17 @@ type crash struct {
 	random  *rand.Rand
 	percent int
 	copies  map[*node]*node // a file may have several names
+	moves   map[*move]bool  // which of those that are not durable survive
+}
+
+func (c *crash) survives(ch change) bool {
+	if ch.move == nil {
+		return c.luck()
+	}
+	if _, decided := c.moves[ch.move]; !decided {
+		c.moves[ch.move] = ch.move.durable || c.luck()
+	}
+	return c.moves[ch.move]
 }
 
 func (c *crash) luck() bool { return c.random.IntN(100) < c.percent }
@@ -78,7 +101,7 @@ func (c *crash) copy(n *node) *node {
 	}
 	survived := maps.Clone(n.kept)
 	for _, change := range n.changes {
-		if c.luck() {
+		if c.survives(change) {
 			patch(survived, change)
 		}
 	}

@@ -1,0 +1,177 @@
+//go:build failpoints
+
+package filestage
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+	"microbatch/internal/failpoint"
+	"microbatch/sinks"
+	"microbatch/sinks/sinktest"
+)
+
+// points are where a process may die in a batch, and whether the batch is visible then.
+var points = []struct {
+	name    string
+	visible bool
+}{
+	{"filestage.claimed", false},
+	{"filestage.ground-taken", false},
+	{"filestage.staged", false},
+	{"filestage.before-rename", false},
+	{"filestage.renamed", true},
+}
+
+func harness(t *testing.T, dir string) sinktest.Harness {
+	return sinktest.Harness{Open: func(t *testing.T) sinks.Sink {
+		s, err := New(config(dir))
+		must(t, err)
+		return s
+	}}
+}
+
+// dies runs a driver's life until a point is passed for the nth time, where it ends as by SIGKILL: nothing after the point happens.
+func dies(t *testing.T, point string, life func()) {
+	t.Helper()
+	died := errors.New("died")
+	defer failpoint.Set(point, func(int) error { panic(died) })()
+	defer func() {
+		if r := recover(); r != died { //nolint:errorlint // it is the very value
+			t.Fatalf("it did not die at %s: %v", point, r)
+		}
+	}()
+	life()
+}
+
+// TestDeathAtEachPoint: after a death at any point the next process makes the rows exact, and so does the one after a second death at the same point.
+func TestDeathAtEachPoint(t *testing.T) {
+	for _, p := range points {
+		for deaths := 1; deaths <= 3; deaths++ {
+			dir := t.TempDir()
+			h := harness(t, dir)
+			sinktest.Start(t, h, sinktest.Query("q", 1), nil).Commit(sinks.Committed, 0, "a", []int64{1, 2}, []int64{3})
+			for n := range deaths {
+				if p.visible && n > 0 {
+					break // nothing is renamed a second time
+				}
+				dies(t, p.name, func() {
+					sinktest.Start(t, h, sinktest.Query("q", 2), nil).Commit(sinks.Committed, 1, "a", []int64{4}, []int64{5, 6})
+				})
+			}
+			before := ids(t, dir)
+			d := sinktest.Start(t, h, sinktest.Query("q", 3), nil)
+			want := sinks.Committed
+			if p.visible {
+				want = sinks.AlreadyCommitted
+			}
+			if visible := d.Visible().Batch == 1; visible != p.visible || visible != (len(before) == 6) {
+				t.Errorf("%s: batch 1 is visible: %v; rows %v", p.name, visible, before)
+			}
+			d.Commit(want, 1, "a", []int64{4}, []int64{5, 6})
+			d.Commit(sinks.Committed, 2, "a", []int64{7})
+			got := ids(t, dir)
+			if slices.Sort(got); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7}) {
+				t.Errorf("%s: %v", p.name, got)
+			}
+			left, err := d.Sink.(*Sink).disk.names(layoutOf("q", sinktest.Query("q", 3).Shard).staging())
+			must(t, err)
+			if !slices.Equal(left, []string{"3"}) {
+				t.Errorf("%s: left of older epochs: %v", p.name, left)
+			}
+		}
+	}
+}
+
+// TestTwoClaimsAtOnce: whichever of two drivers is overtaken, at any point of its claim, the older one can make nothing visible afterwards.
+func TestTwoClaimsAtOnce(t *testing.T) {
+	for _, point := range []string{"filestage.claimed", "filestage.ground-taken"} {
+		dir := t.TempDir()
+		h := harness(t, dir)
+		old := h.Open(t)
+		must(t, old.Check(t.Context(), sinktest.Schema()))
+		var newer *sinktest.Driver
+		overtaken := false
+		remove := failpoint.Set(point, func(int) error {
+			if !overtaken {
+				overtaken = true
+				newer = sinktest.Start(t, h, sinktest.Query("q", 2), nil)
+			}
+			return nil
+		})
+		err := old.Recover(t.Context(), sinktest.Query("q", 1), nil)
+		remove()
+		newer.Commit(sinks.Committed, 0, "new", []int64{1})
+		if err == nil {
+			p, err := old.Prepare(t.Context(), sinktest.Batch(0, "old", newer.Alloc, []int64{2}))
+			must(t, err)
+			r, err := old.Commit(t.Context(), p)
+			if err != nil || r.Outcome != sinks.Fenced {
+				t.Errorf("%s: the older driver's commit: %v, %v", point, r.Outcome, err)
+			}
+		} else if !errcode.Has(err, errcode.DriverFenced) {
+			t.Errorf("%s: %v", point, err)
+		}
+		if got := ids(t, dir); !slices.Equal(got, []int64{1}) {
+			t.Errorf("%s: %v", point, got)
+		}
+	}
+}
+
+// TestAZombieMeetsNoHalfDeletedFolder: a driver that is about to rename, while its successor deletes what it staged, makes nothing visible.
+func TestAZombieMeetsNoHalfDeletedFolder(t *testing.T) {
+	dir := t.TempDir()
+	h := harness(t, dir)
+	old := sinktest.Start(t, h, sinktest.Query("q", 1), nil)
+	staged := old.Prepare(0, "a", []int64{1}, []int64{2})
+	remove := failpoint.Set("filestage.ground-taken", func(int) error { // its successor has taken the ground and has deleted no file yet
+		old.Finish(sinks.Fenced, staged)
+		return nil
+	})
+	next := sinktest.Start(t, h, sinktest.Query("q", 2), nil)
+	remove()
+	if got := ids(t, dir); len(got) > 0 {
+		t.Error(got)
+	}
+	next.Commit(sinks.Committed, 0, "a", []int64{1}, []int64{2})
+}
+
+// TestReadersMayDeleteWhatTheyHaveRead: a batch whose folder is gone is not made again, since the ledger has its record.
+func TestReadersMayDeleteWhatTheyHaveRead(t *testing.T) {
+	dir := t.TempDir()
+	h := harness(t, dir)
+	d := sinktest.Start(t, h, sinktest.Query("q", 1), nil)
+	for id := range 3 {
+		d.Commit(sinks.Committed, ident.BatchID(id), "a", []int64{int64(id)})
+		must(t, os.RemoveAll(filepath.Join(dir, d.Sink.(*Sink).at.batch(ident.BatchID(id)))))
+	}
+	next := sinktest.Start(t, h, sinktest.Query("q", 2), nil)
+	if v := next.Visible(); v.Batch != 2 || !v.HasDigest {
+		t.Errorf("%+v", v)
+	}
+	if got := ids(t, dir); len(got) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestADamagedRecordStopsTheStart: it is named, and nothing is written.
+func TestADamagedRecordStopsTheStart(t *testing.T) {
+	dir := t.TempDir()
+	h := harness(t, dir)
+	d := sinktest.Start(t, h, sinktest.Query("q", 1), nil)
+	d.Commit(sinks.Committed, 0, "a", []int64{1})
+	at := d.Sink.(*Sink).at
+	must(t, os.RemoveAll(filepath.Join(dir, at.ledger())))
+	for _, text := range []string{"", "{", `{"batch":7}`, `{"batch":0,"digest":"xyz"}`} {
+		must(t, os.WriteFile(filepath.Join(dir, at.record(0)), []byte(text), 0o600))
+		_, err := h.Open(t).Visible(t.Context(), sinktest.Query("q", 2))
+		if !errcode.Has(err, errcode.FileStageDamaged) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
