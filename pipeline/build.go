@@ -62,7 +62,7 @@ func Build(ctx context.Context, c *Config, o Options) (engine.Query, error) {
 	if q.Transforms, err = b.transforms(); err != nil {
 		return q, err
 	}
-	if q.Sink, err = b.sink(ctx); err != nil {
+	if q.Sink, err = b.sink(ctx, source); err != nil {
 		return q, b.at("sink", err)
 	}
 	if q.Rejected, err = b.rejected(ctx); err != nil {

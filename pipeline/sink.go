@@ -12,10 +12,11 @@ import (
 	"microbatch/sinks/console"
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
+	"microbatch/sources"
 )
 
 // sink is the one switch over the kinds of sinks.
-func (b builder) sink(ctx context.Context) (sinks.Sink, error) {
+func (b builder) sink(ctx context.Context, source sources.Source) (sinks.Sink, error) {
 	switch s := b.c.Sink; {
 	case s.Table != nil:
 		return b.table(ctx, s.Table)
@@ -23,6 +24,8 @@ func (b builder) sink(ctx context.Context) (sinks.Sink, error) {
 		return b.filesSink(s.Files)
 	case s.Postgres != nil:
 		return b.postgres(s.Postgres)
+	case s.Kafka != nil:
+		return b.kafkaSink(s.Kafka, source)
 	case s.ForeachBatch != nil:
 		return foreachbatch.New(foreachbatch.Config{Command: s.ForeachBatch.Command, Dir: b.c.Dir(), Timeout: s.ForeachBatch.Timeout.D(), Output: b.Programs})
 	default:

@@ -72,13 +72,7 @@ func (b builder) kafka(k *config.Kafka, declared *arrow.Schema) (sources.Source,
 		Notice:     b.notice,
 		RetryFor:   b.RetryFor,
 	}
-	if t := k.TLS; t != nil {
-		c.TLS = &kafka.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName}
-	}
-	if s := k.SASL; s != nil {
-		c.SASL = &kafka.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password.Value()}
-		c.Insecure = s.Insecure
-	}
+	c.TLS, c.SASL, c.Insecure = security(k.TLS, k.SASL)
 	return kafka.New(c)
 }
 

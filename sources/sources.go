@@ -81,3 +81,9 @@ type LogKeeper interface {
 	// KeepsLog reports whether it does.
 	KeepsLog() bool
 }
+
+// Positioner is a source whose offsets are positions that a consumer group of its service can hold.
+type Positioner interface {
+	// Positions are those of an offset, by topic and partition.
+	Positions(o ident.Offset) (map[string]map[int32]int64, error)
+}

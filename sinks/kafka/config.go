@@ -30,9 +30,11 @@ type Config struct {
 	Key       string // a column of STRING, BINARY or an integer, as its digits; "": records have no key
 	Headers   string // a column of ARRAY<STRUCT<key STRING, value BINARY>>, as the Kafka source has it; "": no headers
 	Partition string // a column of an integer: the partition; null, or "": by the key
-	Delete    string // a BOOLEAN column: true makes the record a tombstone, a key without value; "": none
 
-	// Encoder makes the encoder of the values for rows of a schema: all columns but those of topic, headers, partition and delete. nil: Value is the value.
+	Operation string   // a STRING column that says whether a row is a tombstone, a key without value; "": none
+	Deletes   []string // the values of Operation that say so, without regard to case; nil: delete and d
+
+	// Encoder makes the encoder of the values for rows of a schema: all columns but those of topic, headers, partition and operation. nil: Value is the value.
 	Encoder func(rows *arrow.Schema) (codec.Encoder, error)
 	Format  string // the encoder's name for the fingerprint; "raw" without one
 	Value   string // a column of STRING or BINARY that is the value as it is; null is a tombstone. For raw
@@ -93,6 +95,9 @@ func (c Config) withDefaults() Config {
 	c.RetryFor = cmp.Or(c.RetryFor, time.Minute)
 	if c.Encoder == nil {
 		c.Format = "raw"
+	}
+	if c.Deletes == nil {
+		c.Deletes = []string{"delete", "d"}
 	}
 	if c.Notice == nil {
 		c.Notice = func(string) {}

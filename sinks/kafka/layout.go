@@ -13,11 +13,12 @@ import (
 
 // layout says which columns make which part of a record: indexes of columns, -1 for none.
 type layout struct {
-	topic, key, headers, partition, remove int
-	value                                  int   // raw
-	rest                                   []int // of the encoder
-	restSchema                             *arrow.Schema
-	newEncoder                             func(*arrow.Schema) (codec.Encoder, error)
+	topic, key, headers, partition, operation int
+	value      int   // raw
+	rest       []int // of the encoder
+	restSchema *arrow.Schema
+	newEncoder func(*arrow.Schema) (codec.Encoder, error)
+	deletes    []string
 }
 
 // newLayout finds the columns, or lists all that are missing or have another type.
@@ -42,14 +43,15 @@ func newLayout(c Config, in *arrow.Schema) (layout, error) {
 		key:        column("key", c.Key, "STRING, BINARY or an integer (CAST it to STRING)", is(append(integers, arrow.STRING, arrow.BINARY)...)),
 		headers:    column("headers", c.Headers, "ARRAY<STRUCT<key STRING, value BINARY>>", isHeaders),
 		partition:  column("partition", c.Partition, "an integer", is(integers...)),
-		remove:     column("delete", c.Delete, "BOOLEAN", is(arrow.BOOL)),
+		operation:  column("operation_column", c.Operation, "STRING", is(arrow.STRING)),
 		value:      column("value", c.Value, "STRING or BINARY", is(arrow.STRING, arrow.BINARY)),
 		newEncoder: c.Encoder,
+		deletes:    c.Deletes,
 	}
 	if c.Encoder != nil {
 		var fields []arrow.Field
 		for i, f := range in.Fields() {
-			if i != l.topic && i != l.headers && i != l.partition && i != l.remove {
+			if i != l.topic && i != l.headers && i != l.partition && i != l.operation {
 				l.rest, fields = append(l.rest, i), append(fields, f)
 			}
 		}

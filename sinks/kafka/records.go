@@ -2,7 +2,9 @@ package kafka
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -107,8 +109,8 @@ const maxChunk = 1 << 30
 
 // isTombstone reports whether a row is a key without a value.
 func (r *recorder) isTombstone(chunk arrow.RecordBatch, i int) bool {
-	if r.remove >= 0 {
-		if d := chunk.Column(r.remove).(*array.Boolean); d.IsValid(i) && d.Value(i) {
+	if r.operation >= 0 {
+		if o := chunk.Column(r.operation).(*array.String); o.IsValid(i) && slices.ContainsFunc(r.deletes, func(d string) bool { return strings.EqualFold(d, o.Value(i)) }) {
 			return true
 		}
 	}

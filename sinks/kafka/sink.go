@@ -64,7 +64,8 @@ func (s *Sink) Describe() ident.Description {
 		Name:     "KafkaSink[" + s.cfg.Topic + "]",
 		Identity: map[string]any{"topic": s.cfg.Topic, "mode": string(s.cfg.Mode)},
 		Evolution: map[string]any{
-			"topic_column": s.cfg.TopicColumn, "key": s.cfg.Key, "headers": s.cfg.Headers, "partition": s.cfg.Partition, "delete": s.cfg.Delete,
+			"topic_column": s.cfg.TopicColumn, "key": s.cfg.Key, "headers": s.cfg.Headers, "partition": s.cfg.Partition,
+			"operation_column": s.cfg.Operation, "delete_values": s.cfg.Deletes,
 			"format": s.cfg.Format, "value": s.cfg.Value, "commit_group": s.cfg.CommitGroup,
 		},
 		Learned: map[string]string{},
@@ -229,7 +230,7 @@ func (s *Sink) Guarantee() guarantee.Link {
 		l.Name = "writing to the Kafka topics in " + s.cfg.TopicColumn + ", or " + s.cfg.Topic
 	}
 	if s.cfg.Mode == Idempotent {
-		l.BatchLimit, l.Level = 0, guarantee.AtLeastOnce
+		l.BatchLimit, l.Level, l.Early = 0, guarantee.AtLeastOnce, true
 		l.Reason = "records are written without a transaction (mode: idempotent), and a batch that runs again writes them again"
 		l.Remedy = "mode: transactional"
 		l.Visible = "each record by itself, as soon as it is written, before its batch is done"
