@@ -97,6 +97,7 @@ func (b *books) next(ctx context.Context, v *Version, removed []File, f *fact, r
 		}
 	}
 	switch {
+	case f != nil && f.replaces: // the table as a whole is judged
 	case f != nil:
 		f.ids, f.known = added, true
 		if len(taken) > 0 {

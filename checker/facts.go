@@ -18,9 +18,13 @@ type fact struct {
 	writer  string // <epoch>.<run>
 	digest  string // in hex; "" from a writer without digests
 	entry   *entry // offsets/<id>, from its text in the log; nil if that is not there
-	rows    int64  // in the files it adds; -1 if the log does not say
-	ids     []string
-	known   bool // ids were read
+	added   int64  // rows in the files it adds; -1 if the log does not say
+	rows    int64  // of the batch that it puts into the table: all that it adds, unless it replaces; -1 if the log does not say
+	source  int64  // rows of the batch that the sink got: with those that change nothing or take others out; -1 if the log does not say
+	// replaces: the batch takes the place of rows that the table had, so that the files it adds may hold rows of earlier batches.
+	replaces bool
+	ids      []string
+	known    bool // ids were read
 	// What was compared already: with the checkpoint's entry, and its epoch with the claim.
 	compared *written
 	claimed  bool
@@ -32,8 +36,10 @@ type ledger struct {
 	app    string // the query's appId in this table; "" if it is not known yet
 	sparse bool   // not every batch comes to this table: that of rejected rows
 	facts  map[int64]*fact
-	holes  []hole         // not judged yet
-	lost   map[int64]bool // batches in holes that may be there: recorded before they were committed
+	holes  []hole // not judged yet
+	// replacing: that batches replace rows was told.
+	replacing bool
+	lost      map[int64]bool // batches in holes that may be there: recorded before they were committed
 }
 
 // hole is batches of the query that are in no version, between two that are, or before the first.
@@ -200,20 +206,48 @@ func (l *ledger) note(v *Version) *fact {
 	if !ok || l.app == "" {
 		return nil
 	}
-	f := &fact{version: v.Number, rows: 0}
+	f := &fact{version: v.Number}
 	if c := v.Committed; c != nil && c.Batch != nil && *c.Batch == batch {
 		f.epoch, f.writer, f.digest = c.Epoch, c.Entry, c.Digest
 		f.entry, _ = parseEntry(c.Offsets) // reported by judgeWords
 	}
 	for _, a := range v.Adds {
-		if a.Rows < 0 || f.rows < 0 {
-			f.rows = -1
+		if a.Rows < 0 || f.added < 0 {
+			f.added = -1
 		} else {
-			f.rows += a.Rows
+			f.added += a.Rows
 		}
 	}
+	f.rows, f.source = f.added, f.added
+	f.noteOperation(v)
 	l.facts[batch] = f
 	return f
+}
+
+// noteOperation keeps what a batch does to the rows that the table has.
+func (f *fact) noteOperation(v *Version) {
+	switch v.Operation {
+	case "MERGE":
+		f.replaces, f.rows, f.source = true, v.metrics("numTargetRowsInserted", "numTargetRowsUpdated"), v.metrics("numSourceRows")
+	case "WRITE":
+		f.replaces = true
+	default:
+		if dropped := v.metrics("numDroppedRows"); dropped > 0 && f.added >= 0 {
+			f.source = f.added + dropped
+		}
+	}
+}
+
+// metrics adds up some operationMetrics; -1 if one is missing or no number.
+func (v *Version) metrics(names ...string) (sum int64) {
+	for _, name := range names {
+		n, err := strconv.ParseInt(v.Metrics[name], 10, 64)
+		if err != nil {
+			return -1
+		}
+		sum += n
+	}
+	return sum
 }
 
 // newest is the query's newest batch in the table; -1 if there is none.
@@ -227,12 +261,33 @@ func (l *ledger) newest() int64 {
 }
 
 // judgeCounts verifies that commitInfo, statistics and files count the same rows.
-func (l *ledger) judgeCounts(v *Version, f *fact, r *Report) {
-	if text, ok := v.Metrics["numOutputRows"]; ok && f.rows >= 0 {
+func (l *ledger) judgeCounts(v *Version, f *fact, removed []File, r *Report) {
+	if text, ok := v.Metrics["numOutputRows"]; ok && f.added >= 0 {
 		r.checked(Count, 1)
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.rows {
-			r.broken(Count, l.log.at(v.Number), "commitInfo says %s rows, the statistics of its files %d", text, f.rows)
+		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != f.added {
+			r.broken(Count, l.log.at(v.Number), "commitInfo says %s rows, the statistics of its files %d", text, f.added)
 		}
+	}
+	if v.Operation == "MERGE" {
+		l.judgeMerge(v, f, removed, r)
+	}
+}
+
+// judgeMerge verifies that every row of the files that a batch takes out is accounted for, and every row of those that it adds.
+func (l *ledger) judgeMerge(v *Version, f *fact, removed []File, r *Report) {
+	out := int64(0)
+	for i := range removed {
+		if removed[i].Rows < 0 {
+			return
+		}
+		out += removed[i].Rows
+	}
+	r.checked(Count, 1)
+	if n := v.metrics("numTargetRowsCopied", "numTargetRowsUpdated", "numTargetRowsDeleted"); n >= 0 && n != out {
+		r.broken(Count, l.log.at(v.Number), "the files that it takes out have %d rows, but commitInfo says that %d were copied, updated or deleted", out, n)
+	}
+	if n := v.metrics("numTargetRowsCopied", "numTargetRowsUpdated", "numTargetRowsInserted"); n >= 0 && f.added >= 0 && n != f.added {
+		r.broken(Count, l.log.at(v.Number), "the files that it adds have %d rows, but commitInfo says that %d were copied, updated or inserted", f.added, n)
 	}
 }
 

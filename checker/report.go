@@ -49,10 +49,11 @@ type Batch struct {
 	Epoch    int64  `json:"epoch"`   // of the commit; 0 if another program made it
 	Digest   string `json:"digest"`  // "ok"; "differs"; "none": by a writer without digests, such as Spark; "purged": the checkpoint no longer has the entry; "missing": it should still have it; "damaged": the entry cannot be read; "unknown": the log no longer tells
 	Recorded bool   `json:"recorded"`
-	Lost     bool   `json:"lost,omitempty"` // recorded before it was committed (delivery: at_most_once), and not in the table: a crash came in between, or, of the newest batch, its commit is still to come
-	Rows     int64  `json:"rows"`           // in the table; -1 if unknown
-	Rejected int64  `json:"rejected"`       // in the table of rejected rows; -1 if unknown
-	Input    int64  `json:"input"`          // records in the range; -1 if the offsets do not count them
+	Lost     bool   `json:"lost,omitempty"`     // recorded before it was committed (delivery: at_most_once), and not in the table: a crash came in between, or, of the newest batch, its commit is still to come
+	Rows     int64  `json:"rows"`               // in the table; -1 if unknown
+	Replaces bool   `json:"replaces,omitempty"` // the batch replaces rows that the table had: Rows are those that it put in, of which later batches may have replaced some
+	Rejected int64  `json:"rejected"`           // in the table of rejected rows; -1 if unknown
+	Input    int64  `json:"input"`              // records in the range; -1 if the offsets do not count them
 }
 
 // Report is what a look found.

@@ -91,15 +91,19 @@ func (w *Watcher) settleBatch(id int64, f *fact) error {
 	if err != nil {
 		return fmt.Errorf("checker: model of batch %d: %w", id, err)
 	}
-	rows := f.rows
-	if f.known {
+	rows := f.source
+	switch {
+	case f.known:
 		w.main.books.judge(where, f.ids, e.Out, r)
-		rows = int64(len(f.ids))
-	}
-	if rows >= 0 && !f.known {
+		rows = int64(len(f.ids)) + f.source - f.added
+	case f.replaces:
+		if err := w.settleReplaced(id, where, to); err != nil {
+			return err
+		}
+	case rows >= 0:
 		r.checked(Count, 1)
-		if rows != int64(len(e.Out)) {
-			r.broken(Count, where, "batch %d has %d rows, the model %d", id, rows, len(e.Out))
+		if f.added != int64(len(e.Out)) {
+			r.broken(Count, where, "batch %d has %d rows, the model %d", id, f.added, len(e.Out))
 		}
 	}
 	rejected := int64(len(e.Rejected))
@@ -112,6 +116,20 @@ func (w *Watcher) settleBatch(id int64, f *fact) error {
 			r.broken(Count, where, "batch %d: %d rows of the source, but %d in the table + %d filtered + %d rejected", id, e.In, rows, e.Filtered, rejected)
 		}
 	}
+	return nil
+}
+
+// settleReplaced holds the table against the model after a batch that replaces rows: all of it, if it is the newest batch.
+func (w *Watcher) settleReplaced(id int64, where string, to []string) error {
+	b := w.main.books
+	if b == nil || b.blind != "" || b.foreign || id != w.main.ledger.newest() || len(w.main.ledger.lost) > 0 {
+		return nil
+	}
+	e, err := w.in.Model(nil, to)
+	if err != nil {
+		return fmt.Errorf("checker: model up to batch %d: %w", id, err)
+	}
+	b.judge(where, b.rows(), e.Out, w.report)
 	return nil
 }
 

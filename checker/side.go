@@ -73,7 +73,7 @@ func (s *side) next(ctx context.Context, v *Version, before map[string]int64, re
 	l.judge(v, before, l.log.base < 0, r)
 	f := l.note(v)
 	if f != nil {
-		l.judgeCounts(v, f, r)
+		l.judgeCounts(v, f, removed, r)
 		s.fresh = append(s.fresh, v.Txns[l.app])
 	} else if len(v.Adds)+len(v.Removes) > 0 && !v.MovesOnly() && s.foreign != nil && !s.foreign(v) {
 		r.broken(Phantom, l.log.at(v.Number), "another writer changes rows: it adds %d files and removes %d (%s)", len(v.Adds), len(v.Removes), v.Operation)

@@ -27,6 +27,7 @@ func (w *Watcher) summarize() {
 	for _, s := range w.sides() {
 		s.tellBeginning(r)
 	}
+	l.tellReplacing(r)
 	for _, other := range l.others() {
 		r.notice("query %s has written to this table under the same pipeline name: its rows stand beside those of %s", other, l.app)
 	}
@@ -47,6 +48,16 @@ func (s *side) tellBeginning(r *Report) {
 	if first > 0 && !l.sparse {
 		r.notice("of batches 0 to %d the log tells only that they were committed: that each came once, and with the digest of its offsets, is not compared", first-1)
 	}
+}
+
+// tellReplacing says what counts mean in a table whose batches replace rows.
+func (l *ledger) tellReplacing(r *Report) {
+	if l.replacing || !slices.ContainsFunc(slices.Collect(maps.Values(l.facts)), func(f *fact) bool { return f.replaces }) {
+		return
+	}
+	l.replacing = true
+	r.notice("batches replace rows of this table: the rows of a batch are those that it put in, and later ones may have replaced them. " +
+		"Each commit's counts are compared with its files; that the rows are the right ones can only be compared with the input")
 }
 
 // batches are the ids of which anything is known, ascending.
@@ -84,7 +95,7 @@ func (w *Watcher) describe(id int64) Batch {
 		b.Lost = w.isLost(id)
 		return b
 	}
-	b.Version, b.Epoch, b.Rows = f.version, f.epoch, f.rows
+	b.Version, b.Epoch, b.Rows, b.Replaces = f.version, f.epoch, f.rows, f.replaces
 	switch {
 	case f.digest == "":
 		b.Digest = "none"

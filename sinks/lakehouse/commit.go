@@ -126,7 +126,7 @@ func (s *Sink) info(p *pending) action.CommitInfo {
 		return s.mergeInfo(p)
 	}
 	staged, id, blind := p.Staged(), int64(p.batch.ID), p.sees == nil
-	return action.CommitInfo{
+	info := action.CommitInfo{
 		Operation: "STREAMING UPDATE",
 		OperationParameters: map[string]any{
 			"outputMode": "Append", "queryId": string(s.query.ID) + s.cfg.AppSuffix, "epochId": p.batch.ID.String(),
@@ -138,6 +138,10 @@ func (s *Sink) info(p *pending) action.CommitInfo {
 		},
 		Batch: s.batchInfo(&id, p.batch.Digest.String(), p.batch.Entry),
 	}
+	if s.cfg.Merge.keyed() {
+		info.OperationMetrics["numDroppedRows"] = strconv.FormatInt(staged.Dropped, 10)
+	}
+	return info
 }
 
 func (s *Sink) batchInfo(id *int64, digest string, entry []byte) *action.BatchInfo {

@@ -41,7 +41,7 @@ func (s *Sink) mergeInfo(p *pending) action.CommitInfo {
 		r := p.merged
 		info.Operation, info.OperationParameters = "MERGE", map[string]any{"predicate": jsonList(s.cfg.Merge.Keys)}
 		info.OperationMetrics = map[string]string{
-			"numSourceRows": decimal(p.rows), "numOutputRows": decimal(r.Inserted + r.Updated + r.copied),
+			"numSourceRows": decimal(p.rows + p.dropped), "numOutputRows": decimal(r.Inserted + r.Updated + r.copied),
 			"numTargetRowsInserted": decimal(r.Inserted), "numTargetRowsUpdated": decimal(r.Updated), "numTargetRowsDeleted": decimal(r.Deleted), "numTargetRowsCopied": decimal(r.copied),
 			"numTargetFilesAdded": strconv.Itoa(staged.Files), "numTargetFilesRemoved": strconv.Itoa(len(p.replaced)),
 		}

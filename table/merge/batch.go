@@ -220,8 +220,7 @@ func (b *Batch) ambiguous(e *entry) error {
 type Result struct {
 	Inserted int64 // keys that the table did not have
 	Updated  int64 // keys that it had
-	Deleted  int64 // rows that were taken out
-	Known    int64 // keys that it had and that Unknown leaves out
+	Deleted  int64 // rows of the table that nothing came in the place of
 }
 
 // Result counts.
@@ -234,11 +233,11 @@ func (b *Batch) Result() (r Result) {
 			r.Deleted += found
 		case found > 0:
 			r.Updated++
+			r.Deleted += found - 1 // the table had the key more than once
 		default:
 			r.Inserted++
 		}
 	}
-	r.Known = r.Updated
 	return r
 }
 

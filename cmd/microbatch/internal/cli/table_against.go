@@ -258,6 +258,9 @@ func verdict(batches []checker.Batch) string {
 func showSums(out io.Writer, batches []checker.Batch) {
 	var n, read, rows, rejected int64
 	for _, b := range batches {
+		if b.Replaces { // rows replace each other: they do not add up
+			return
+		}
 		if b.Input >= 0 && b.Rows >= 0 {
 			n, read, rows, rejected = n+1, read+b.Input, rows+b.Rows, rejected+max(0, b.Rejected)
 		}
