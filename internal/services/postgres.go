@@ -27,6 +27,14 @@ type PostgresServer struct {
 	CA       string // PEM file of the authority that signed the server's certificate
 	User     string // a superuser
 	Password string
+
+	data string
+}
+
+// Kill ends the server by SIGKILL and waits for the end of all its processes.
+func (s *PostgresServer) Kill() error {
+	// The next server would take the dead one for alive: its pid is not free yet.
+	return errors.Join(s.Running.Kill(), os.Remove(filepath.Join(s.data, "postmaster.pid")))
 }
 
 var sharedPostgres = sync.OnceValues(LaunchPostgres)
@@ -104,15 +112,15 @@ func (s *PostgresServer) launch(bin, dir string) error {
 		return err
 	}
 	s.Addr, s.CA = fmt.Sprintf("127.0.0.1:%d", port), ca
-	data := filepath.Join(dir, "data")
+	s.data = filepath.Join(dir, "data")
 	run, err := asPostgres(dir)
 	if err != nil {
 		return err
 	}
-	if out, err := run(filepath.Join(bin, "initdb"), "-D", data, "-U", s.User, "--pwfile", password, "-A", "scram-sha-256", "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := run(filepath.Join(bin, "initdb"), "-D", s.data, "-U", s.User, "--pwfile", password, "-A", "scram-sha-256", "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync").CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	args := []string{"-D", data}
+	args := []string{"-D", s.data}
 	for _, setting := range []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=", "max_connections=60",
 		"wal_level=logical", "max_prepared_transactions=16",
