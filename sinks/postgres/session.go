@@ -80,7 +80,7 @@ func (s *session) connect(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("SET client_encoding = 'UTF8'; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;"+
+	settings := fmt.Sprintf("SET client_encoding = 'UTF8'; SET jit = off; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;"+
 		" SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 		lockTimeout.Milliseconds(), idleTimeout.Milliseconds())
 	if _, err = conn.Exec(ctx, settings); err == nil && s.target.Schema == "" {

@@ -9,7 +9,7 @@ import "strings"
 //	C11 files durable, before the commit            C12 inside the commit                   C13 after it, before commits/<id>   C14 inside and after its put
 //	C15 purge                                       C17 log checkpoint                      C18 after it, before its hint  C19 vacuum
 //	C20 log cleanup                                 C21 optimize                            C22 shutdown                   C23 recovery
-//	C25 the user's code                             X03 rejected rows, before the others     (C23: repair too)
+//	C25 the user's code                             C26 the transaction of a Kafka sink     C27 the transaction of a PostgreSQL sink     X03 rejected rows, before the others     (C23: repair too)
 var known = []struct{ phase, name, id string }{
 	{"start", "read the checkpoint", "C23"},
 	{"start", "read the table", "C23"},
@@ -168,6 +168,10 @@ var faultTexts = map[string]struct{ id, text string }{
 	"commit.after":            {"C13", "the batch is visible"},
 	"foreachbatch.called":     {"C25", "the user's code is about to be called"},
 	"foreachbatch.returned":   {"C25", "it has returned"},
+	"postgres.staged":         {"C11", "the rows are in the connection's temporary table"},
+	"postgres.locked":         {"C27", "the transaction holds the lock of the position"},
+	"postgres.before-commit":  {"C27", "rows and position are written, COMMIT is about to be sent"},
+	"postgres.after-commit":   {"C27", "it was answered, or was not"},
 	"filestage.claimed":       {"C23", "the files sink has made its epoch's ground"},
 	"filestage.ground-taken":  {"C23", "it has taken that of older epochs"},
 	"filestage.staged":        {"C11", "the files of a batch are durable, in a folder that nobody reads"},
@@ -195,4 +199,9 @@ var faultTexts = map[string]struct{ id, text string }{
 	"localfs.create.renamed":  {"C08", "it has its name, perhaps not durable"},
 	"s3.put.before":           {"C03", "a request that puts an object is about to be sent"},
 	"s3.put.after":            {"C03", "it was answered, or was not"},
+	"kafka.before-init":       {"C23", "the Kafka sink has found no newer epoch, and is about to take its transactional id over"},
+	"kafka.after-init":        {"C23", "it has it: transactions that were open are aborted"},
+	"kafka.produced":          {"C11", "the records of a batch are in an open transaction"},
+	"kafka.before-end":        {"C26", "so is its marker; its end is about to be asked for"},
+	"kafka.after-end":         {"C26", "it was answered, or was not"},
 }
