@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -27,7 +28,7 @@ func (b builder) sink(ctx context.Context, source sources.Source) (sinks.Sink, e
 	case s.Kafka != nil:
 		return b.kafkaSink(s.Kafka, source)
 	case s.ForeachBatch != nil:
-		return foreachbatch.New(foreachbatch.Config{Command: s.ForeachBatch.Command, Dir: b.c.Dir(), Timeout: s.ForeachBatch.Timeout.D(), Output: b.Programs})
+		return b.foreachBatch(s.ForeachBatch)
 	default:
 		c := console.Config{Writer: b.Console, Rows: s.Console.Rows}
 		if s.Console.Format == "json" {
@@ -35,6 +36,19 @@ func (b builder) sink(ctx context.Context, source sources.Source) (sinks.Sink, e
 		}
 		return console.New(c)
 	}
+}
+
+func (b builder) foreachBatch(f *config.ForeachBatch) (sinks.Sink, error) {
+	c := foreachbatch.Config{Command: f.Command, Dir: b.c.Dir(), Timeout: f.Timeout.D(), Output: b.Programs}
+	if len(f.SQL) > 0 {
+		apply, err := foreachbatch.DuckDB(foreachbatch.DuckDBConfig{Path: f.DuckDB, SQL: f.SQL, Threads: runtime.GOMAXPROCS(0)})
+		if err != nil {
+			return nil, err
+		}
+		c.Func, c.Exact = apply, foreachbatch.ByLedger
+		c.What = map[string]any{"duckdb": f.DuckDB, "sql": f.SQL}
+	}
+	return foreachbatch.New(c)
 }
 
 // jsonRows encodes rows of whatever schema comes: it is known only when the sources are open.

@@ -9,6 +9,7 @@ import (
 
 // Config limits a session.
 type Config struct {
+	Path        string // the database's file, which is made if it is missing; "" is a database in memory
 	MemoryLimit int64  // bytes that DuckDB may hold, over all connections; 0 is 1 GiB
 	TempDir     string // below it the session spills what does not fit, in a folder of its own; "" is nowhere: such a query fails
 	Threads     int    // threads of the whole session; 0 is 1

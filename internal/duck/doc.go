@@ -1,6 +1,6 @@
 // Package duck is one DuckDB session with limits: Arrow streams go in as views, SQL runs, Arrow records come out.
 //
-// A Session is one in-memory database; its memory limit, temp directory and threads are shared by its connections. A Conn runs one query at a
+// A Session is one database, in memory unless it is told a file; its memory limit, temp directory and threads are shared by its connections. A Conn runs one query at a
 // time. With one thread (the default) a query runs on the goroutine that asks for its rows, so n connections use n cores and no more.
 //
 // What holds:

@@ -3,6 +3,7 @@
 package duck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -13,7 +14,7 @@ import (
 // Available is nil if DuckDB is part of this build, or an error that says what is missing.
 func Available() error { return nil }
 
-// Session is one in-memory database. It may be used by any number of goroutines.
+// Session is one database. It may be used by any number of goroutines.
 type Session struct {
 	db mapping.Database
 }
@@ -32,7 +33,7 @@ func Open(cfg Config) (*Session, error) {
 	}
 	s := &Session{}
 	var message string
-	if mapping.OpenExt(":memory:", &s.db, config, &message) == mapping.StateError {
+	if mapping.OpenExt(cmp.Or(cfg.Path, ":memory:"), &s.db, config, &message) == mapping.StateError {
 		mapping.Close(&s.db)
 		return nil, fmt.Errorf("duckdb: open: %w", parseError(message))
 	}

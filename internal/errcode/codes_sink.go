@@ -20,10 +20,16 @@ var (
 	ConsoleFailed = Code{ID: "MB5006", Title: "the console sink could not write", Class: Stop,
 		Safe: "The batch is not recorded and is printed again at the next start.",
 		Next: "Check where the output goes (a closed pipe, a full disk)."}
+	ForeachSQL = Code{ID: "MB5007", Title: "a statement of foreachbatch failed", Class: Data,
+		Safe: "The transaction was rolled back: nothing of the batch is in the database. The batch comes again at the next start.",
+		Next: "Correct the statement, or the table it works on, and start again."}
+	DuckDBLocked = Code{ID: "MB5008", Title: "another process has the DuckDB file open", Class: Retry,
+		Safe: "Nothing of the batch is in the database. It is tried again.",
+		Next: "DuckDB lets one process in at a time: end the other one's session, or open the file there with -readonly between batches."}
 	FileStageDamaged = Code{ID: "MB5041", Title: "the record of a batch of files is damaged", Class: Corrupt,
 		Safe: "Nothing was written. The data files are as they were.",
 		Next: "The folder `_microbatch`, and `_batch.json` in the newest batch's folder, must not be changed. Restore the file that is named from a copy; a batch's folder that was deleted needs its record in the ledger."}
 )
 
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, FileStageDamaged}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, FileStageDamaged}

@@ -80,6 +80,9 @@ func (c *Config) resolvePaths() {
 	if f := c.Sink.Files; f != nil {
 		abs(&f.Path)
 	}
+	if f := c.Sink.ForeachBatch; f != nil {
+		abs(&f.DuckDB)
+	}
 	t := c.Sink.Table
 	if t == nil {
 		return

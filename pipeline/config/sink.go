@@ -12,7 +12,7 @@ type Sink struct {
 	Postgres *Postgres `yaml:"postgres" one:"kind of sink"`
 	// Topics of a Kafka cluster: exactly once.
 	Kafka *KafkaSink `yaml:"kafka" one:"kind of sink"`
-	// A program of yours that is run for each batch: at least once, exactly once if it keeps the batch id.
+	// A program of yours that is run for each batch: at least once, exactly once if it keeps the batch id. Or SQL statements in a DuckDB database: exactly once.
 	ForeachBatch *ForeachBatch `yaml:"foreachbatch" one:"kind of sink"`
 	// The terminal, for trials.
 	Console *Console `yaml:"console" one:"kind of sink"`
@@ -88,11 +88,15 @@ type Postgres struct {
 	Timeout Duration `yaml:"timeout" default:"10m"`
 }
 
-// ForeachBatch runs a program for each batch.
+// ForeachBatch runs a program, or SQL statements, for each batch.
 type ForeachBatch struct {
 	// The program and its arguments. It reads one Arrow IPC stream on its standard input and exits with 0 when the batch is applied.
-	Command []string `yaml:"command" need:"true"`
-	// A program that takes longer is killed and the batch tried again. `0s` is no limit.
+	Command []string `yaml:"command" one:"way to apply a batch"`
+	// Statements, one each, run in order in one transaction with a ledger of the batches. The rows are the table `batch`; `$query_id`, `$batch_id` and `$epoch` say which batch it is.
+	SQL []string `yaml:"sql" one:"way to apply a batch"`
+	// The file of the DuckDB database that sql runs in. It is made if it is missing, and open only while a batch is applied.
+	DuckDB string `yaml:"duckdb"`
+	// A program or statement that takes longer is ended and the batch tried again. `0s` is no limit.
 	Timeout Duration `yaml:"timeout" default:"0s"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"microbatch/internal/errcode"
+	"microbatch/internal/sqlvars"
 	"microbatch/schema"
 )
 
@@ -43,6 +44,7 @@ func (v validator) validate() {
 	}
 	v.source()
 	v.sink()
+	v.delivery()
 	v.rejects()
 	v.trigger()
 	v.checkpoint()
@@ -144,6 +146,9 @@ func (v validator) sink() {
 	if f := v.Sink.Files; f != nil {
 		v.filesSink(f)
 	}
+	if f := v.Sink.ForeachBatch; f != nil {
+		v.foreachBatch(f)
+	}
 	if p := v.Sink.Postgres; p != nil {
 		v.postgres(p)
 	}
@@ -206,6 +211,20 @@ func (v validator) postgres(p *Postgres) {
 	}
 }
 
+func (v validator) foreachBatch(f *ForeachBatch) {
+	switch at := "sink.foreachbatch.duckdb"; {
+	case len(f.SQL) > 0 && f.DuckDB == "":
+		v.missing(at, "sql runs in a DuckDB database: add duckdb: path")
+	case f.DuckDB != "" && len(f.SQL) == 0:
+		v.clash(at, "%s: it is for sql; a command has its own way to its database", at)
+	}
+	for i, text := range f.SQL {
+		if _, err := sqlvars.Fill(text, map[string]string{"query_id": "", "batch_id": "", "epoch": ""}); err != nil {
+			v.wrong("sink.foreachbatch.sql["+strconv.Itoa(i)+"]", "%v", err)
+		}
+	}
+}
+
 func (v validator) filesSink(f *FilesSink) {
 	if v.path("sink.files.path", f.Path); strings.HasPrefix(f.Path, "s3://") {
 		v.wrong("sink.files.path", "want a folder on local disk: a batch appears by a rename, which S3 does not have; sink.table writes there")
@@ -218,6 +237,12 @@ func (v validator) filesSink(f *FilesSink) {
 	}
 	if d := f.CSV.Delimiter; len(d) != 1 || strings.ContainsAny(d, "\"\r\n") {
 		v.wrong("sink.files.csv.delimiter", "want one ASCII character other than the quote, have %q", d)
+	}
+}
+
+func (v validator) delivery() {
+	if k := v.Sink.Kafka; v.Delivery == "at_most_once" && k != nil && k.Mode == "idempotent" {
+		v.clash("delivery", "delivery: at_most_once cannot be kept by a Kafka sink with mode: idempotent: readers see records before their batch is recorded; use mode: transactional")
 	}
 }
 

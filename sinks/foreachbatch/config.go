@@ -26,6 +26,10 @@ type Config struct {
 	Dir string
 	// Output takes what the program writes to standard output and standard error; nil: dropped, except for the end of standard error in a message.
 	Output io.Writer
+	// Exact says why Func applies a batch that is passed again only once, in half a sentence: a ledger in its own transaction, for example. "" is at least once.
+	Exact string
+	// What describes Func for the fingerprint, as plain data: a change of it is a change of the pipeline. nil for code, whose changes nobody sees.
+	What map[string]any
 	// Timeout ends a call that takes longer; 0 is no limit.
 	Timeout time.Duration
 	// SpoolDir is where a batch's rows wait on local disk; "" is the directory for temporary files.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,7 @@ func New(config Config) (*Sink, error) {
 // Describe is the configuration for the fingerprint. What the code does is the user's affair: a changed command is another evolution, not another query.
 func (s *Sink) Describe() ident.Description {
 	d := ident.Description{Kind: "foreachbatch", Name: "ForeachBatchSink", Evolution: map[string]any{}}
+	maps.Copy(d.Evolution, s.config.What)
 	if s.config.Func == nil {
 		d.Evolution["command"] = strings.Join(s.config.Command, "\x00")
 	}
@@ -172,6 +174,9 @@ func (s *Sink) Guarantee() guarantee.Link {
 	code := "your function"
 	if s.config.Func == nil {
 		code = "the program " + s.config.Command[0]
+	}
+	if s.config.Exact != "" {
+		return guarantee.Link{Name: "foreachbatch with " + code, Level: guarantee.ExactlyOnce, Reason: s.config.Exact, Visible: "all of a batch at once, when its transaction commits"}
 	}
 	return guarantee.Link{
 		Name: "foreachbatch with " + code, Level: guarantee.AtLeastOnce,

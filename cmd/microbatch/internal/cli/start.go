@@ -217,6 +217,9 @@ func sinkName(c *pipeline.Config) string {
 	case s.Files != nil:
 		return s.Files.Format + " files " + s.Files.Path
 	case s.ForeachBatch != nil:
+		if s.ForeachBatch.DuckDB != "" {
+			return "foreachbatch in " + s.ForeachBatch.DuckDB
+		}
 		return "foreachbatch " + s.ForeachBatch.Command[0]
 	}
 	return "console"

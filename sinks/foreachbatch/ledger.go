@@ -1,0 +1,108 @@
+package foreachbatch
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"microbatch/ident"
+	"microbatch/internal/errcode"
+)
+
+// ledgerTable is where the batches that were applied are noted, in the transaction that applies them.
+const ledgerTable = "microbatch_ledger"
+
+const ledgerSQL = "CREATE TABLE IF NOT EXISTS " + ledgerTable + ` (
+	query_id VARCHAR(64) NOT NULL, batch_id BIGINT NOT NULL, epoch BIGINT NOT NULL, digest VARCHAR(64) NOT NULL, row_count BIGINT NOT NULL,
+	PRIMARY KEY (query_id, batch_id))`
+
+// keptEntries is how many of a query's batches stay in the ledger.
+const keptEntries = 100
+
+// ByLedger is what Config.Exact says for functions made by Ledger, Merge and DuckDB.
+const ByLedger = "query id, batch id and digest are noted in " + ledgerTable + " in the transaction that applies the batch, and a batch that is noted is skipped"
+
+// entry is a batch in the ledger.
+type entry struct {
+	batch  ident.BatchID
+	epoch  ident.Epoch
+	digest string
+}
+
+// admit decides from the newest entry of the query, and the highest epoch, whether a batch is still to be applied. It is an error if another checkpoint, or a newer driver,
+// writes under the query's id.
+func (b Batch) admit(newest *entry, epoch ident.Epoch) (apply bool, err error) {
+	switch {
+	case newest != nil && newest.batch == b.ID && newest.digest == b.Digest.String():
+		return false, nil
+	case epoch > b.Epoch:
+		return false, errcode.DriverFenced.New(ledgerTable, "it holds epoch %s of query %s, this driver has %s", epoch, b.Query, b.Epoch)
+	case newest != nil && newest.batch >= b.ID:
+		return false, errcode.ForeignDigest.New(ledgerTable, "it holds batch %s of query %s with digest %.12s, this is batch %s with digest %.12s", newest.batch, b.Query, newest.digest, b.ID, b.Digest)
+	}
+	return true, nil
+}
+
+// Ledger makes a function for Config.Func out of one that applies a batch in a transaction: the batch is noted in the same transaction, in the table
+// microbatch_ledger, which is made if it is missing, and a batch that is noted is skipped. With Config.Exact = ByLedger the query is then exactly once.
+//
+// db is any database with transactions that takes parameters as $1: PostgreSQL, DuckDB, SQLite. It stays the caller's. apply neither commits nor rolls back.
+func Ledger(db *sql.DB, apply func(ctx context.Context, tx *sql.Tx, b Batch) error) func(ctx context.Context, b Batch) error {
+	return func(ctx context.Context, b Batch) error {
+		if _, err := db.ExecContext(ctx, ledgerSQL); err != nil {
+			return fmt.Errorf("make %s: %w", ledgerTable, err)
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		if err := noted(ctx, tx, b, apply); err != nil {
+			return errors.Join(err, ignoreDone(tx.Rollback()))
+		}
+		if err := tx.Commit(); err != nil { // whether it was applied is seen when the batch comes again
+			return fmt.Errorf("commit: %w", err)
+		}
+		return nil
+	}
+}
+
+// noted applies the batch and notes it, unless it is noted.
+func noted(ctx context.Context, tx *sql.Tx, b Batch, apply func(context.Context, *sql.Tx, Batch) error) error {
+	newest, epoch, err := newestEntry(ctx, tx, b.Query)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", ledgerTable, err)
+	}
+	wanted, err := b.admit(newest, epoch)
+	if err != nil || !wanted {
+		return err
+	}
+	// The entry comes first: of two drivers that apply the same batch at once, the second waits here for the first, and then fails.
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+ledgerTable+" VALUES ($1, $2, $3, $4, $5)", string(b.Query), int64(b.ID), int64(b.Epoch), b.Digest.String(), b.Count); err != nil {
+		return fmt.Errorf("note the batch in %s: %w", ledgerTable, err)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM "+ledgerTable+" WHERE query_id = $1 AND batch_id < $2", string(b.Query), int64(b.ID)-keptEntries); err != nil {
+		return fmt.Errorf("tidy %s: %w", ledgerTable, err)
+	}
+	return apply(ctx, tx, b)
+}
+
+func newestEntry(ctx context.Context, tx *sql.Tx, query ident.QueryID) (*entry, ident.Epoch, error) {
+	var epoch sql.NullInt64
+	if err := tx.QueryRowContext(ctx, "SELECT max(epoch) FROM "+ledgerTable+" WHERE query_id = $1", string(query)).Scan(&epoch); err != nil {
+		return nil, 0, err
+	}
+	var e entry
+	err := tx.QueryRowContext(ctx, "SELECT batch_id, epoch, digest FROM "+ledgerTable+" WHERE query_id = $1 ORDER BY batch_id DESC LIMIT 1", string(query)).Scan(&e.batch, &e.epoch, &e.digest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ident.Epoch(epoch.Int64), nil
+	}
+	return &e, ident.Epoch(epoch.Int64), err
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
