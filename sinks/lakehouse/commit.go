@@ -21,9 +21,13 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 	p := staged.(*pending)
 	r := s.rules(p.batch.ID, p.batch.Digest)
 	t := s.opened()
+	base := s.base(t, p)
+	if p.sees != nil { // an older version than the newest seen may lack what came later
+		r.last = min(r.last, visibleIn(base, r.id))
+	}
 	tried := p.unsure
 	p.unsure = true
-	snap, err := t.Commit(ctx, s.base(t, p), translog.Change{Info: s.info(p), Actions: s.actions(p), Reads: p.reads(), Sees: p.sees, Admit: r.admit})
+	snap, err := t.Commit(ctx, base, translog.Change{Info: s.info(p), Actions: s.actions(p), Reads: p.reads(), Sees: p.sees, Admit: r.admit})
 	switch {
 	case err == nil:
 		s.see(p.batch.ID)
@@ -63,6 +67,14 @@ func (s *Sink) base(t *table.Table, p *pending) *table.Snapshot {
 		return newest
 	}
 	return p.snap
+}
+
+// visibleIn is the newest batch of ours in a version.
+func visibleIn(snap *table.Snapshot, id identity) ident.BatchID {
+	if v, ok := snap.Txn(id.app); ok {
+		return ident.BatchID(v)
+	}
+	return ident.NoBatch
 }
 
 // drop deletes the staged files of an attempt that was not needed: an earlier one is visible. Every slot that this one was tried at holds another's entry; only

@@ -101,6 +101,20 @@ func TestConformance(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			sinktest.Run(t, func(*testing.T) sinktest.Harness { return newPlace(format).harness() })
 		})
+		for name, m := range map[string]Merge{
+			"upsert": {Mode: Upsert, Keys: []string{"id"}}, "upsert in order": {Mode: Upsert, Keys: []string{"id"}, OrderBy: []string{"name"}}, "deduplicated": {DeduplicateBy: []string{"id"}},
+		} {
+			t.Run(format+" "+name, func(t *testing.T) {
+				sinktest.Run(t, func(*testing.T) sinktest.Harness {
+					p := newPlace(format)
+					h := p.harness()
+					h.Open = func(t *testing.T) sinks.Sink {
+						return p.open(t, func(c *Config) { c.Merge, c.AllowReplacedFiles = m, true })
+					}
+					return h
+				})
+			})
+		}
 		t.Run(format+" partitioned", func(t *testing.T) {
 			sinktest.Run(t, func(*testing.T) sinktest.Harness { return newPlace(format, "name").harness() })
 		})
