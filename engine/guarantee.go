@@ -35,7 +35,7 @@ func (q Query) Guarantee(ctx context.Context) guarantee.Result {
 func (q Query) batches() guarantee.Link {
 	if q.Delivery == AtMostOnce {
 		return guarantee.Link{
-			Name: "delivery: at_most_once", Level: guarantee.AtMostOnce,
+			Name: "recording before committing (delivery: at_most_once)", Level: guarantee.AtMostOnce,
 			Reason: "a batch is recorded before its rows are committed, and one that is recorded never runs again: a crash in between loses its rows",
 			Remedy: "delivery: exactly_once commits the rows first",
 		}

@@ -25,8 +25,9 @@ type Result struct {
 	// Weakest are the links that make the level what it is; none if it is exactly once.
 	Weakest []Link `json:"weakest"`
 	Links   []Link `json:"links"`
-	// Visible says when readers see a row.
-	Visible  string   `json:"visible"`
+	// Visible says when readers see rows, as it stands after "rows are visible".
+	Visible string `json:"visible"`
+	// Readers are what programs that read the sink have to do.
 	Readers  []string `json:"readers"`
 	Warnings []string `json:"warnings"`
 }
@@ -44,7 +45,9 @@ func Compute(c Chain) Result {
 		if l.Level != ExactlyOnce {
 			r.Weakest = append(r.Weakest, l)
 		}
-		r.Readers = append(r.Readers, l.Readers...)
+	}
+	if n := len(r.Links); n > 0 {
+		r.Readers = append(r.Readers, r.Links[n-1].Readers...)
 	}
 	r.Sentence = sentence(r.Level, r.Weakest)
 	r.Warnings = append(r.Warnings, c.warnings()...)
@@ -79,16 +82,16 @@ func because(links []Link) string {
 	return strings.Join(out, "; ")
 }
 
-// visible says when a reader sees a row that has just come to the source.
+// visible says when readers see rows that have just come to the source, as it stands after "rows are visible".
 func (c Chain) visible() string {
 	var text string
 	switch {
 	case c.Once:
-		text = "in this run if it was there when the run began, in a later one otherwise"
+		text = "in this run if they were there when it began, in a later one otherwise"
 	case c.Every == 0:
-		text = "after the batch under way and the one that it is in: batches follow each other"
+		text = "when the batch under way and the next one, which takes them, are done"
 	default:
-		text = fmt.Sprintf("at most %s (trigger.every) and the time of its batch after it has come; later while there is a backlog", short(c.Every))
+		text = fmt.Sprintf("within %s (trigger.every) and the time that their batch takes; later while there is a backlog", short(c.Every))
 	}
 	for _, l := range slices.Backward(c.Links) {
 		if l.Visible != "" {

@@ -69,9 +69,9 @@ func TestWarningsOfLinksTogether(t *testing.T) {
 func TestWhenRowsAreVisible(t *testing.T) {
 	sink := []Link{{Visible: "all at once"}}
 	for want, c := range map[string]Chain{
-		"at most 30s":   {Links: sink, Every: 30 * time.Second},
-		"the batch und": {Links: sink},
-		"in this run":   {Links: sink, Once: true},
+		"within 30s":     {Links: sink, Every: 30 * time.Second},
+		"when the batch": {Links: sink},
+		"in this run":    {Links: sink, Once: true},
 	} {
 		if got := Compute(c).Visible; !strings.Contains(got, want) || !strings.HasSuffix(got, "; all at once") {
 			t.Errorf("%q, want %q", got, want)

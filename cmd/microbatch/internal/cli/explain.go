@@ -69,12 +69,12 @@ func explain(ctx context.Context, f *pipelineFlags, args []string, offline bool)
 		return e, err
 	}
 	e.Result = q.Guarantee(ctx)
-	return e, nil
+	return e, q.Validate()
 }
 
 // text is the explanation for people: the result first, then its links in the order that a row takes.
 func (e explanation) text(out io.Writer) {
-	fmt.Fprintf(out, "%s is %s\n\n", e.Name, e.Sentence)
+	fmt.Fprintf(out, "%s delivers %s\n\n", e.Name, e.Sentence)
 	for _, l := range e.Links {
 		fmt.Fprintf(out, "%s: %s\n  %s, because %s\n", l.Part, l.Name, l.Level, l.Reason)
 		if l.Level != guarantee.ExactlyOnce {
