@@ -6,6 +6,7 @@ import (
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/internal/failpoint"
 	"microbatch/sinks"
 )
 
@@ -13,17 +14,11 @@ import (
 func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, error) {
 	p := staged.(*pending)
 	r := s.rules(p.batch.ID, p.batch.Digest)
-	err := s.db.Move(ctx, Move{
-		Key: keyOf(r.query), Stage: p.stage, Work: p.work,
-		Decide: func(was Position, found bool) (Position, error) {
-			if err := r.admit(was, found); err != nil {
-				return was, err
-			}
-			return Position{
-				Epoch: r.query.Epoch, Batch: p.batch.ID, Digest: p.batch.Digest.String(), Entry: r.query.Entry.String(),
-				Offsets: string(p.batch.Entry), Rows: p.rows.Load(),
-			}, nil
-		},
+	_, err := s.move(ctx, r, false, func(tx Transaction, _ Position) (Position, error) {
+		return Position{
+			Epoch: r.query.Epoch, Batch: p.batch.ID, Digest: p.batch.Digest.String(), Entry: r.query.Entry.String(),
+			Offsets: string(p.batch.Entry), Rows: p.rows.Load(),
+		}, tx.Apply(ctx, p.stage, p.work, keyOf(r.query), p.batch.ID)
 	})
 	result := sinks.Result{Version: -1, Why: err}
 	switch {
@@ -48,19 +43,46 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 // claim writes our epoch into the position, which is made if it is missing. It waits for what an older driver has under way (G3).
 func (s *Sink) claim(ctx context.Context, q sinks.QueryInfo) (Position, error) {
 	r := rules{query: q, place: s.place(), batch: ident.NoBatch, last: ident.NoBatch}
-	var now Position
-	err := s.db.Move(ctx, Move{
-		Key: keyOf(q), Begin: true,
-		Decide: func(was Position, found bool) (Position, error) {
-			if err := r.admit(was, found); err != nil {
-				return was, err
-			}
-			now = was
-			now.Epoch, now.Entry = q.Epoch, q.Entry.String()
-			return now, nil
-		},
+	return s.move(ctx, r, true, func(_ Transaction, was Position) (Position, error) {
+		was.Epoch, was.Entry = q.Epoch, q.Entry.String()
+		return was, nil
 	})
-	return now, err
+}
+
+// move is the one transaction: it locks the position and compares it by the rules, does what act does and writes the position that act says. An error of the rules
+// ends it and is returned as it is.
+func (s *Sink) move(ctx context.Context, r rules, create bool, act func(Transaction, Position) (Position, error)) (next Position, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	tx, err := s.db.Begin(ctx)
+	if err != nil {
+		return next, err
+	}
+	if next, err = s.prepareMove(ctx, tx, r, create, act); err != nil {
+		tx.Rollback(ctx)
+		return next, err
+	}
+	failpoint.Hit("postgres.before-commit")
+	err = tx.Commit(ctx)
+	failpoint.Hit("postgres.after-commit")
+	return next, err
+}
+
+// prepareMove is all of the transaction but its end.
+func (s *Sink) prepareMove(ctx context.Context, tx Transaction, r rules, create bool, act func(Transaction, Position) (Position, error)) (next Position, err error) {
+	k := keyOf(r.query)
+	was, found, err := tx.Lock(ctx, k, create)
+	if err != nil {
+		return next, err
+	}
+	if err := r.admit(was, found); err != nil {
+		return next, err
+	}
+	failpoint.Hit("postgres.locked")
+	if next, err = act(tx, was); err != nil {
+		return next, err
+	}
+	return next, tx.Write(ctx, k, next)
 }
 
 // Fence writes the epoch alone, so that nothing of an older one can land afterwards.

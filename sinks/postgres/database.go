@@ -23,11 +23,24 @@ type Database interface {
 	Settle(ctx context.Context, st Stage, w *Work) error
 	// Clear empties the stage, if it still exists.
 	Clear(ctx context.Context, st Stage) error
-	// Move is the one transaction: it locks the position, lets decide compare it and say the next one, applies the staged rows, and writes the
-	// position. An error of decide ends it and is returned as it is. PostgresUncertain: it may have taken effect, or may yet. With any other error nothing has happened.
-	Move(ctx context.Context, m Move) error
+	// Begin begins a transaction. No other method is called until it has ended; one that waits for it may be.
+	Begin(ctx context.Context) (Transaction, error)
 	// Close ends the connection, and with it the stage.
 	Close() error
+}
+
+// Transaction is a transaction. What an error leaves of it can only be rolled back.
+type Transaction interface {
+	// Lock locks the row of a position until the transaction ends, and reads it. create says to make it if it is missing.
+	Lock(ctx context.Context, k Key, create bool) (p Position, found bool, err error)
+	// Apply does to the target what the staged rows say. An error says also that the stage is gone.
+	Apply(ctx context.Context, st Stage, w *Work, k Key, batch ident.BatchID) error
+	// Write writes the position, whose row is locked.
+	Write(ctx context.Context, k Key, p Position) error
+	// Commit ends it. PostgresUncertain: it may have taken effect, or may yet. With any other error nothing has happened.
+	Commit(ctx context.Context) error
+	// Rollback ends it without an effect.
+	Rollback(ctx context.Context)
 }
 
 // Stage is the number of a stage: another one for each attempt. 0 is none.
@@ -58,18 +71,6 @@ type Look struct {
 	Found    bool // there is a row
 	Position Position
 	Others   []ident.QueryID
-}
-
-// Move is a transaction that moves a position.
-type Move struct {
-	Key Key
-	// Begin makes the row if it is missing. Otherwise that is an error of the database: found is false.
-	Begin bool
-	// Stage and Work are the rows to apply; 0 and nil: none.
-	Stage Stage
-	Work  *Work
-	// Decide gets the position under the lock and says the next one.
-	Decide func(p Position, found bool) (Position, error)
 }
 
 // Place is what is there.

@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
-	"microbatch/internal/failpoint"
 	"microbatch/internal/retry"
 )
 
@@ -32,7 +29,6 @@ const goodbye = 5 * time.Second
 type session struct {
 	config   *pgx.ConnConfig
 	place    string // of messages
-	timeout  time.Duration
 	retryFor time.Duration
 
 	mu     sync.Mutex
@@ -57,7 +53,7 @@ func newSession(c Config) (*session, error) {
 	}
 	target, err := parseName(c.Table)
 	place := fmt.Sprintf("PostgreSQL %s:%d/%s, table %s", config.Host, config.Port, config.Database, c.Table)
-	return &session{config: config, place: place, timeout: c.Timeout, retryFor: c.RetryFor, target: target}, err
+	return &session{config: config, place: place, retryFor: c.RetryFor, target: target}, err
 }
 
 // connected is the connection, which is made if there is none.
@@ -92,7 +88,8 @@ func (s *session) connect(ctx context.Context) (*pgx.Conn, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.hangUp(conn))
+		s.hangUp(conn)
+		return nil, err
 	}
 	return conn, nil
 }
@@ -112,15 +109,14 @@ func (s *session) on(ctx context.Context, what string, op func(*pgx.Conn) error)
 func (s *session) Look(ctx context.Context, k Key) (l Look, err error) {
 	l.Position = nowhere
 	err = s.on(ctx, "read the position", func(conn *pgx.Conn) error {
-		positions := s.target.beside(positionsTable)
-		row := conn.QueryRow(ctx, selectPosition+positions.String()+wherePosition, s.target.Table, string(k.Query), k.Shard.String())
+		row := conn.QueryRow(ctx, selectPosition+s.positions()+wherePosition, s.id(k)...)
 		if l.Position, l.Found, err = scanPosition(row); err != nil {
 			if sqlState(err) == "42P01" || sqlState(err) == "3F000" { // no such table, no such schema
 				return nil
 			}
 			return err
 		}
-		rows, err := conn.Query(ctx, "SELECT query FROM "+positions.String()+
+		rows, err := conn.Query(ctx, "SELECT query FROM "+s.positions()+
 			" WHERE target = $1 AND shard = $2 AND pipeline = $3 AND query <> $4 AND batch >= 0 ORDER BY query COLLATE \"C\"",
 			s.target.Table, k.Shard.String(), k.Pipeline, string(k.Query))
 		if err != nil {
@@ -243,83 +239,6 @@ func (s *session) standing(st Stage) error {
 	return nil
 }
 
-// Move runs the one transaction.
-func (s *session) Move(ctx context.Context, m Move) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.on(ctx, "commit", func(conn *pgx.Conn) error {
-		err := s.prepared(ctx, conn, m)
-		if err == nil {
-			return s.commit(ctx, conn)
-		}
-		if conn.IsClosed() { // the server ends the transaction
-			return err
-		}
-		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
-		defer cancel()
-		if _, rollback := conn.Exec(bye, "ROLLBACK"); rollback != nil {
-			return errors.Join(err, s.hangUp(conn))
-		}
-		return err
-	})
-}
-
-// prepared does all of the transaction but its COMMIT.
-func (s *session) prepared(ctx context.Context, conn *pgx.Conn, m Move) error {
-	if m.Work != nil {
-		if err := s.standing(m.Stage); err != nil {
-			return err
-		}
-	}
-	if _, err := conn.Exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
-		return err
-	}
-	positions := s.target.beside(positionsTable).String()
-	id := []any{s.target.Table, string(m.Key.Query), m.Key.Shard.String()}
-	if m.Begin {
-		_, err := conn.Exec(ctx, "INSERT INTO "+positions+" (target, query, shard, pipeline, epoch, batch, digest, entry, offsets, rows)"+
-			" VALUES ($1, $2, $3, $4, 0, -1, '', '', '', 0) ON CONFLICT DO NOTHING", append(id, m.Key.Pipeline)...)
-		if err != nil {
-			return err
-		}
-	}
-	was, found, err := scanPosition(conn.QueryRow(ctx, selectPosition+positions+wherePosition+" FOR UPDATE", id...))
-	if err != nil {
-		return err
-	}
-	next, err := m.Decide(was, found)
-	if err != nil {
-		return err
-	}
-	failpoint.Hit("postgres.locked")
-	if m.Work != nil {
-		sql, args := m.Work.applySQL(s.target, m.Key, int64(next.Batch))
-		if _, err := conn.Exec(ctx, sql, args...); err != nil {
-			return err
-		}
-	}
-	_, err = conn.Exec(ctx, "UPDATE "+positions+" SET pipeline = $4, epoch = $5, batch = $6, digest = $7, entry = $8, offsets = $9, rows = $10, written_at = clock_timestamp()"+wherePosition,
-		append(id, m.Key.Pipeline, int64(next.Epoch), int64(next.Batch), next.Digest, next.Entry, next.Offsets, next.Rows)...)
-	return err
-}
-
-// commit sends COMMIT. Only the server's own word that it failed is certain (G5).
-func (s *session) commit(ctx context.Context, conn *pgx.Conn) error {
-	failpoint.Hit("postgres.before-commit")
-	tag, err := conn.Exec(ctx, "COMMIT")
-	failpoint.Hit("postgres.after-commit")
-	refused, answered := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case err == nil && tag.String() == "COMMIT":
-		return nil
-	case err == nil:
-		return errcode.PostgresRefused.New(s.place, "the transaction had failed before: the server answered COMMIT with %s", tag)
-	case answered && strings.EqualFold(refused.SeverityUnlocalized, "ERROR"):
-		return err
-	}
-	return errcode.PostgresUncertain.Wrap(err, s.place, "COMMIT")
-}
-
 // Close ends the connection.
 func (s *session) Close() error {
 	s.mu.Lock()
@@ -327,17 +246,19 @@ func (s *session) Close() error {
 	if s.conn == nil {
 		return nil
 	}
-	conn := s.conn
+	s.hangUp(s.conn)
 	s.conn = nil
-	if conn.IsClosed() {
-		return nil
-	}
-	return s.hangUp(conn)
-}
-
-func (s *session) hangUp(conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
-	defer cancel()
-	_ = conn.Close(ctx) // whether the server heard it or not, the connection is closed
 	return nil
 }
+
+// hangUp ends a connection, whether the server hears it or not.
+func (s *session) hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+func (s *session) positions() string { return s.target.beside(positionsTable).String() }
+
+// id are the parameters of wherePosition.
+func (s *session) id(k Key) []any { return []any{s.target.Table, string(k.Query), k.Shard.String()} }

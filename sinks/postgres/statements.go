@@ -3,6 +3,8 @@ package postgres
 import (
 	"strconv"
 	"strings"
+
+	"microbatch/ident"
 )
 
 // The sink's own tables, in the target's schema.
@@ -106,7 +108,7 @@ func (w *Work) tiesSQL() string {
 }
 
 // applySQL is the statement that applies the stage, and its parameters.
-func (w *Work) applySQL(target Name, k Key, batch int64) (sql string, args []any) {
+func (w *Work) applySQL(target Name, k Key, batch ident.BatchID) (sql string, args []any) {
 	p := w.parts()
 	insert := "INSERT INTO " + target.String() + " (" + quoteAll(p.columns) + ") SELECT " + strings.Join(p.values, ", ")
 	switch w.Mode {
@@ -116,7 +118,7 @@ func (w *Work) applySQL(target Name, k Key, batch int64) (sql string, args []any
 		return "WITH fresh AS (INSERT INTO " + target.beside(appliedTable).String() + " (target, event_id, query, batch)" +
 			" SELECT DISTINCT $1::text, (" + p.key + ")::text, $2::text, $3::bigint FROM " + stageTable + " s ORDER BY 2" +
 			" ON CONFLICT DO NOTHING RETURNING event_id) " +
-			insert + " FROM (" + p.first() + ") s JOIN fresh ON fresh.event_id = (" + p.key + ")::text", []any{target.Table, string(k.Query), batch}
+			insert + " FROM (" + p.first() + ") s JOIN fresh ON fresh.event_id = (" + p.key + ")::text", []any{target.Table, string(k.Query), int64(batch)}
 	}
 	return insert + " FROM " + stageTable + " s", nil
 }
