@@ -82,9 +82,9 @@ func (s *Sink) addTo(ctx context.Context, to Producer, group string, at map[Part
 	})
 }
 
-// groupRefused gives an error about the positions of commit_group its code: a group that somebody consumes with, topics that the cluster does not have.
+// groupRefused gives an error about the positions of commit_group its code: topics that the cluster does not have, or a name that it does not take.
 func groupRefused(err error, group string) error {
-	for _, e := range []*kerr.Error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.FencedInstanceID, kerr.InvalidGroupID, kerr.UnknownTopicOrPartition, kerr.StaleMemberEpoch} {
+	for _, e := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.InvalidGroupID, kerr.UnknownMemberID} {
 		if errors.Is(err, e) {
 			return errcode.KafkaSinkGroup.Wrap(err, "group "+group, "")
 		}

@@ -65,7 +65,15 @@ func (k *kit) topic(partitions int32) string {
 	if _, err := k.admin.CreateTopic(k.Context(), partitions, 1, nil, name); err != nil {
 		k.Fatal(err)
 	}
-	return name
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(5 * time.Millisecond) { // the broker answers before it knows
+		list, err := k.admin.ListEndOffsets(k.Context(), name)
+		if ends := list[name]; err == nil && list.Error() == nil && len(ends) == int(partitions) {
+			return name
+		}
+		if time.Now().After(deadline) {
+			k.Fatalf("topic %s does not appear: %v, %v", name, list, err)
+		}
+	}
 }
 
 func (k *kit) config(topic string) Config {

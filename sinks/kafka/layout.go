@@ -14,11 +14,11 @@ import (
 // layout says which columns make which part of a record: indexes of columns, -1 for none.
 type layout struct {
 	topic, key, headers, partition, operation int
-	value      int   // raw
-	rest       []int // of the encoder
-	restSchema *arrow.Schema
-	newEncoder func(*arrow.Schema) (codec.Encoder, error)
-	deletes    []string
+	value                                     int   // raw
+	rest                                      []int // of the encoder
+	restSchema                                *arrow.Schema
+	newEncoder                                func(*arrow.Schema) (codec.Encoder, error)
+	deletes                                   []string
 }
 
 // newLayout finds the columns, or lists all that are missing or have another type.
