@@ -30,7 +30,7 @@ func (l *life) exact(lax bool) error {
 		return l.exactCalls()
 	}
 	in := checker.Input{
-		Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint), IDs: []string{"id"}, Model: l.Topic.Expect,
+		Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint), IDs: []string{"id"}, Model: l.expect,
 		Orphan: func(checker.OrphanFile) bool { return lax || l.Format == "delta" || l.replaces() },
 	}
 	if l.scenario.bad {
