@@ -62,6 +62,14 @@ func (w *world) clone(t *testing.T) *world {
 // run starts a driver that goes on to total, some rows a batch, and stops.
 func (w *world) run(total, rows int64) {
 	w.t.Helper()
+	if err := w.query(total, rows).Run(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// query is that driver.
+func (w *world) query(total, rows int64) engine.Query {
+	w.t.Helper()
 	sink := func(store objstore.Store, suffix string, by []string) *lakehouse.Sink {
 		s, err := lakehouse.New(lakehouse.Config{Store: store, Format: string(w.format), PartitionBy: by, AppSuffix: suffix, TempDir: w.t.TempDir()})
 		if err != nil {
@@ -69,13 +77,10 @@ func (w *world) run(total, rows int64) {
 		}
 		return s
 	}
-	q := engine.Query{
+	return engine.Query{
 		Name: "numbers", Sources: []sources.Source{&numbers{total: total}}, Transforms: []transforms.Operator{project.NewFilter("digit <> 7")},
 		Sink: sink(w.table, "", w.partitionBy), Rejected: sink(w.rejected, "/rejected", nil), Checkpoint: w.checkpoint, Trigger: engine.Trigger{Once: true},
 		Limit: sources.Limit{Rows: rows}, MaxRestarts: -1, Parallelism: 1,
-	}
-	if err := q.Run(w.t.Context()); err != nil {
-		w.t.Fatal(err)
 	}
 }
 
