@@ -216,11 +216,15 @@ func sinkName(c *pipeline.Config) string {
 		return s.Table.Format + " table " + s.Table.Path
 	case s.Files != nil:
 		return s.Files.Format + " files " + s.Files.Path
+	case s.Postgres != nil:
+		return "PostgreSQL table " + s.Postgres.Table
+	case s.HTTP != nil:
+		return "http " + s.HTTP.URL
 	case s.ForeachBatch != nil:
 		if s.ForeachBatch.DuckDB != "" {
 			return "foreachbatch in " + s.ForeachBatch.DuckDB
 		}
 		return "foreachbatch " + s.ForeachBatch.Command[0]
 	}
-	return "console"
+	return c.Sink.Kind()
 }
