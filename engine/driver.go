@@ -33,6 +33,7 @@ type driver struct {
 		began, ended time.Time // of the last batch
 		empty        bool      // the last plan found nothing
 		idleSince    time.Time
+		upkept       time.Time // when upkeep was done last without a batch, or could have been first; zero after a batch, which does it itself
 	}
 	failures int // consecutive failures of services
 

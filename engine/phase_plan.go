@@ -31,10 +31,10 @@ func (d *driver) plan(ctx context.Context) (Phase, error) {
 	d.trigger.began = fired
 	if nothingNew(plans, from) {
 		d.local.prefetch.drop()
-		return d.nothing(fired)
+		return d.nothing(ctx, fired)
 	}
 	d.trigger.empty = false
-	d.trigger.idleSince = time.Time{}
+	d.trigger.idleSince, d.trigger.upkept = time.Time{}, time.Time{}
 	d.current = &current{before: d.last, plans: plans, rows: rows, behind: behind(plans), watch: watch, fired: fired}
 	for n, p := range plans {
 		d.current.ranges = append(d.current.ranges, ident.Range{From: from[n], To: p.To, Aux: p.Aux})
@@ -93,7 +93,7 @@ func nothingNew(plans []sources.Planned, from []ident.Offset) bool {
 }
 
 // nothing is a plan without news.
-func (d *driver) nothing(fired time.Time) (Phase, error) {
+func (d *driver) nothing(ctx context.Context, fired time.Time) (Phase, error) {
 	if d.q.Trigger.Once {
 		return done, nil
 	}
@@ -107,11 +107,21 @@ func (d *driver) nothing(fired time.Time) (Phase, error) {
 		d.trigger.idleSince = now
 		tell(d.q.Listener.Idle, Idle{d.info.ID, d.run_, isoMillis(fired)})
 	}
+	if d.trigger.upkept.IsZero() {
+		d.trigger.upkept = now
+	}
+	if now.Sub(d.trigger.upkept) >= idleUpkeep {
+		d.trigger.upkept = now
+		return Plan, d.maintain(ctx)
+	}
 	return Plan, nil
 }
 
-// idleReport is how often a query without data gives a sign of life.
-const idleReport = 10 * time.Second
+// How often a query without data gives a sign of life, and its sinks time for upkeep.
+const (
+	idleReport = 10 * time.Second
+	idleUpkeep = time.Hour
+)
 
 // resume makes a batch that is fixed in the checkpoint the current one.
 func (d *driver) resume(p checkpointlog.Plan) {

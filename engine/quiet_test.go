@@ -38,3 +38,38 @@ func TestAClockThatIsSetBackDelaysABatchByOneIntervalAtMost(t *testing.T) {
 		}
 	}
 }
+
+// kept is a sink that counts its upkeep.
+type kept struct {
+	*ledger
+	times []time.Time
+}
+
+func (k *kept) Maintain(_ context.Context, now time.Time) error {
+	k.times = append(k.times, now)
+	return nil
+}
+
+// A sink has things to keep up without batches too, such as a marker that a broker forgets after a week.
+func TestAQuietQueryGivesItsSinkTimeForUpkeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(10)
+		q, _, sink := w.query()
+		k := &kept{ledger: sink}
+		q.Sink, q.Trigger = k, Trigger{Every: time.Minute}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Hour+30*time.Minute, stop)
+		if err := q.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		idle := 0
+		for i, at := range k.times {
+			if i > 0 && at.Sub(k.times[i-1]) >= time.Hour {
+				idle++
+			}
+		}
+		if idle != 5 {
+			t.Errorf("upkeep without a batch %d times: %v", idle, k.times)
+		}
+	})
+}
