@@ -74,6 +74,9 @@ func TestBuildOfEachKind(t *testing.T) {
 		"files s3":     "source: {files: {path: s3://b/in}, format: parquet}\nsink: {table: {path: t}}\ns3: {endpoint: \"http://127.0.0.1:1\", access_key: \"env:SECRET\", secret_key: \"env:SECRET\"}\n",
 		"rate":         "source: {rate: {rows_per_second: 5}}\nsink: {console: {format: json}}\ncheckpoint: c\n",
 		"orders":       "source: {orders: }\nsink: {foreachbatch: {command: [cat]}}\ncheckpoint: c\n",
+		"orders files": "source: {orders: }\nsink: {files: {path: out, format: csv, compression: zstd}}\ncheckpoint: c\n",
+		"orders sql":   "source: {orders: }\nsink: {foreachbatch: {duckdb: d, sql: [SELECT 1]}}\ncheckpoint: c\n",
+		"orders http":  "source: {orders: }\nsink: {http: {url: \"https://h/x\", operation_id: [order_id], authorization: \"env:SECRET\", headers: {X-A: b}, quarantine: q}}\ncheckpoint: c\n",
 		"kafka latest": "source: {kafka: {brokers: [\"h:1\"], topics: [a], start: latest}}\nsink: {table: {path: t}}\non_error: drop\n",
 	} {
 		q, err := Build(t.Context(), load(t, "name: p\n"+text), Options{})

@@ -27,6 +27,8 @@ func (b builder) sink(ctx context.Context, source sources.Source) (sinks.Sink, e
 		return b.postgres(s.Postgres)
 	case s.Kafka != nil:
 		return b.kafkaSink(s.Kafka, source)
+	case s.HTTP != nil:
+		return b.http(ctx, s.HTTP)
 	case s.ForeachBatch != nil:
 		return b.foreachBatch(s.ForeachBatch)
 	default:
@@ -46,6 +48,7 @@ func (b builder) foreachBatch(f *config.ForeachBatch) (sinks.Sink, error) {
 			return nil, err
 		}
 		c.Func, c.Exact = apply, foreachbatch.ByLedger
+		c.Name = "statements in the DuckDB database " + f.DuckDB
 		c.What = map[string]any{"duckdb": f.DuckDB, "sql": f.SQL}
 	}
 	return foreachbatch.New(c)

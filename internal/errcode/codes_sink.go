@@ -26,10 +26,19 @@ var (
 	DuckDBLocked = Code{ID: "MB5008", Title: "another process has the DuckDB file open", Class: Retry,
 		Safe: "Nothing of the batch is in the database. It is tried again.",
 		Next: "DuckDB lets one process in at a time: end the other one's session, or open the file there with -readonly between batches."}
+	HTTPRefused = Code{ID: "MB5021", Title: "the service refuses a request", Class: Data,
+		Safe: "The batch is not recorded: it is sent again at the next start, with the same Idempotency-Key for each row.",
+		Next: "Read the answer above. 401 and 403 are the `authorization`, 404 and 405 the `url` and `method`; with `quarantine`, rows that the service refuses for what they are do not stop the query."}
+	HTTPUnanswered = Code{ID: "MB5022", Title: "the service does not answer, or asks to come later", Class: Retry,
+		Safe: "The batch is not recorded: it is sent again, with the same Idempotency-Key for each row.",
+		Next: "Look whether the service works; raise `retry_for`, or lower `parallel` and `per_second`."}
+	HTTPColumns = Code{ID: "MB5023", Title: "a row has no operation id", Class: Data,
+		Safe: "The batch is not recorded.",
+		Next: "Name columns in `operation_id` that tell every row apart and are never null: for Kafka add metadata: [topic, partition, offset] to the source."}
 	FileStageDamaged = Code{ID: "MB5041", Title: "the record of a batch of files is damaged", Class: Corrupt,
 		Safe: "Nothing was written. The data files are as they were.",
 		Next: "The folder `_microbatch`, and `_batch.json` in the newest batch's folder, must not be changed. Restore the file that is named from a copy; a batch's folder that was deleted needs its record in the ledger."}
 )
 
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, FileStageDamaged}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, HTTPRefused, HTTPUnanswered, HTTPColumns, FileStageDamaged}

@@ -80,6 +80,9 @@ func (c *Config) resolvePaths() {
 	if f := c.Sink.Files; f != nil {
 		abs(&f.Path)
 	}
+	if h := c.Sink.HTTP; h != nil {
+		abs(&h.Quarantine)
+	}
 	if f := c.Sink.ForeachBatch; f != nil {
 		abs(&f.DuckDB)
 	}

@@ -14,6 +14,8 @@ type Sink struct {
 	Kafka *KafkaSink `yaml:"kafka" one:"kind of sink"`
 	// A program of yours that is run for each batch: at least once, exactly once if it keeps the batch id. Or SQL statements in a DuckDB database: exactly once.
 	ForeachBatch *ForeachBatch `yaml:"foreachbatch" one:"kind of sink"`
+	// A service that gets a request for each row: at least once, exactly once if it honours the Idempotency-Key.
+	HTTP *HTTPSink `yaml:"http" one:"kind of sink"`
 	// The terminal, for trials.
 	Console *Console `yaml:"console" one:"kind of sink"`
 }
@@ -98,6 +100,30 @@ type ForeachBatch struct {
 	DuckDB string `yaml:"duckdb"`
 	// A program or statement that takes longer is ended and the batch tried again. `0s` is no limit.
 	Timeout Duration `yaml:"timeout" default:"0s"`
+}
+
+// HTTPSink sends each row as a request of its own.
+type HTTPSink struct {
+	// Where requests go: `https://host/path`, without user and password. Redirects are not followed.
+	URL string `yaml:"url" need:"true"`
+	// The method of the requests.
+	Method string `yaml:"method" enum:"POST,PUT,PATCH" default:"POST"`
+	// The columns that tell rows apart for ever. Their values, joined by `-`, are the header Idempotency-Key. Left out: `[topic, partition, offset]`, which `source.kafka.metadata` adds.
+	OperationID []string `yaml:"operation_id"`
+	// The header Authorization (`Bearer ...`), as `env:NAME` or `file:PATH`.
+	Authorization Secret `yaml:"authorization"`
+	// Further headers. They are no secrets.
+	Headers map[string]string `yaml:"headers"`
+	// How many requests are on their way at once. The order of rows is not promised.
+	Parallel int `yaml:"parallel" default:"8" min:"1"`
+	// How many requests begin in a second, at most; 0 is as many as it takes.
+	PerSecond int `yaml:"per_second" default:"0" min:"0"`
+	// A request that takes longer is sent again.
+	Timeout Duration `yaml:"timeout" default:"30s"`
+	// How long a request is repeated that is not answered, or answered with 408, 409, 425, 429 or 5xx. Then the batch is tried again.
+	RetryFor Duration `yaml:"retry_for" default:"2m"`
+	// A folder or `s3://bucket/prefix` for rows that the service refuses for what they are (400, 422 and the like): a file of JSON lines for each batch that has some. Left out: such a row stops the query.
+	Quarantine string `yaml:"quarantine"`
 }
 
 // FilesSink makes each batch one folder of files, which appears as a whole.

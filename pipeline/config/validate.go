@@ -149,6 +149,9 @@ func (v validator) sink() {
 	if f := v.Sink.ForeachBatch; f != nil {
 		v.foreachBatch(f)
 	}
+	if h := v.Sink.HTTP; h != nil {
+		v.http(h)
+	}
 	if p := v.Sink.Postgres; p != nil {
 		v.postgres(p)
 	}
@@ -222,6 +225,22 @@ func (v validator) foreachBatch(f *ForeachBatch) {
 		if _, err := sqlvars.Fill(text, map[string]string{"query_id": "", "batch_id": "", "epoch": ""}); err != nil {
 			v.wrong("sink.foreachbatch.sql["+strconv.Itoa(i)+"]", "%v", err)
 		}
+	}
+}
+
+func (v validator) http(h *HTTPSink) {
+	if u, err := url.Parse(h.URL); h.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+		v.wrong("sink.http.url", "want http://host/path or https://host/path, without user and password (those go into authorization)")
+	}
+	for name := range h.Headers {
+		if strings.EqualFold(name, "authorization") || strings.EqualFold(name, "idempotency-key") {
+			v.clash("sink.http.headers."+name, "sink.http.headers.%s: it is set by authorization and operation_id", name)
+		}
+	}
+	v.distinct("sink.http.operation_id", h.OperationID)
+	v.path("sink.http.quarantine", h.Quarantine)
+	if k := v.Source.Kafka; len(h.OperationID) == 0 && (k == nil || !slices.Contains(k.Metadata, "topic") || !slices.Contains(k.Metadata, "partition") || !slices.Contains(k.Metadata, "offset")) {
+		v.missing("sink.http.operation_id", "rows have no topic, partition and offset: name columns that tell every row apart, or add metadata: [topic, partition, offset] to a Kafka source")
 	}
 }
 

@@ -28,6 +28,8 @@ type Config struct {
 	Output io.Writer
 	// Exact says why Func applies a batch that is passed again only once, in half a sentence: a ledger in its own transaction, for example. "" is at least once.
 	Exact string
+	// Name is what explain calls Func ("requests to https://..."), and Remedy what makes it exactly once; "" for a function that only its author knows.
+	Name, Remedy string
 	// What describes Func for the fingerprint, as plain data: a change of it is a change of the pipeline. nil for code, whose changes nobody sees.
 	What map[string]any
 	// Timeout ends a call that takes longer; 0 is no limit.

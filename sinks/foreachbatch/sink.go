@@ -1,6 +1,7 @@
 package foreachbatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,17 +172,17 @@ func (s *Sink) Abort(_ context.Context, staged sinks.Pending) error {
 
 // Guarantee is at least once, unless the user's code does better.
 func (s *Sink) Guarantee() guarantee.Link {
-	code := "your function"
+	name, remedy := cmp.Or(s.config.Name, "foreachbatch with your function"), cmp.Or(s.config.Remedy, "code that stores query id and batch id with the rows in one transaction, and skips a pair that it has, makes it exactly once")
 	if s.config.Func == nil {
-		code = "the program " + s.config.Command[0]
+		name = "foreachbatch with the program " + s.config.Command[0]
 	}
 	if s.config.Exact != "" {
-		return guarantee.Link{Name: "foreachbatch with " + code, Level: guarantee.ExactlyOnce, Reason: s.config.Exact, Visible: "all of a batch at once, when its transaction commits"}
+		return guarantee.Link{Name: name, Level: guarantee.ExactlyOnce, Reason: s.config.Exact, Visible: "all of a batch at once, when its transaction commits"}
 	}
 	return guarantee.Link{
-		Name: "foreachbatch with " + code, Level: guarantee.AtLeastOnce,
+		Name: name, Level: guarantee.AtLeastOnce,
 		Reason:  "after a crash the same batch may be passed again, with the same batch id and the same rows",
-		Remedy:  "code that stores query id and batch id with the rows in one transaction, and skips a pair that it has, makes it exactly once",
+		Remedy:  remedy,
 		Visible: "when your code makes them so",
 	}
 }
