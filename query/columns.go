@@ -19,17 +19,20 @@ func (o *opened) sameColumns() bool {
 			want = append(want, f.Name)
 		}
 	}
-	last, lastCounts := "", ""
+	last, tail := "", "" // the columns of the file before, and the part of its statistics that says so
 	for _, add := range o.files {
-		_, counts, ok := strings.Cut(add.Stats, `"nullCount":{`)
-		if ok && counts != "" && counts == lastCounts { // as of most files: all columns and no nulls
+		if tail != "" && strings.HasSuffix(add.Stats, tail) { // as of most files: all columns and no nulls
 			continue
 		}
-		names, closed := counted(counts)
-		if !ok || !closed {
+		at := strings.LastIndex(add.Stats, nullCount)
+		if at < 0 {
 			return false
 		}
-		lastCounts = counts
+		names, ok := counted(add.Stats[at+len(nullCount):])
+		if !ok {
+			return false
+		}
+		tail = add.Stats[at:]
 		if names == last {
 			continue
 		}
@@ -42,6 +45,9 @@ func (o *opened) sameColumns() bool {
 	}
 	return true
 }
+
+// nullCount begins the counts of nulls. A struct column of that name has them too: the innermost is looked at, which lacks the column itself at least.
+const nullCount = `"nullCount":{`
 
 // counted is the keys of an object from behind its brace on, as they are written there: ,"a",,"b",. It looks at each byte once and understands no more of JSON
 // than that. ok: the object ends.

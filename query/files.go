@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,9 +111,14 @@ func (s *Session) createSecret(ctx context.Context, bucket string, a *S3) error 
 // paths are the files as DuckDB names them, the newest first: DuckDB takes the columns' types from the first. An error says why DuckDB
 // must not read them.
 func (o *opened) paths(root string) ([]string, error) {
-	slices.SortStableFunc(o.files, func(a, b *action.Add) int { return int(min(max(b.Modified-a.Modified, -1), 1)) })
+	slices.SortStableFunc(o.files, func(a, b *action.Add) int { return cmp.Compare(b.Modified, a.Modified) })
 	root = strings.TrimSuffix(root, "/") + "/"
-	paths := make([]string, len(o.files))
+	if isPattern(root) {
+		return nil, fmt.Errorf("DuckDB would take %s for a pattern", root)
+	}
+	var text strings.Builder // of all paths, which are of about one length
+	text.Grow(len(o.files) * (len(root) + len(o.files[0].Path) + 8))
+	ends := make([]int, len(o.files))
 	for i, add := range o.files {
 		if add.DeletionVector != nil {
 			return nil, errors.New("some of its rows are deleted by deletion vectors")
@@ -124,17 +130,31 @@ func (o *opened) paths(root string) ([]string, error) {
 		if err := inDirectories(key, o.partitionBy, add.PartitionValues); err != nil {
 			return nil, err
 		}
-		if paths[i] = root + key; strings.ContainsAny(paths[i], "*?[") {
+		if isPattern(key) {
 			return nil, fmt.Errorf("DuckDB would take %s for a pattern", key)
 		}
+		text.WriteString(root)
+		text.WriteString(key)
+		ends[i] = text.Len()
+	}
+	paths, from := make([]string, len(o.files)), 0
+	for i, end := range ends {
+		paths[i], from = text.String()[from:end], end
 	}
 	return paths, nil
+}
+
+func isPattern(path string) bool {
+	return strings.IndexByte(path, '*') >= 0 || strings.IndexByte(path, '?') >= 0 || strings.IndexByte(path, '[') >= 0
 }
 
 const nullDirectory = "__HIVE_DEFAULT_PARTITION__"
 
 // inDirectories is nil if DuckDB finds in the directories of a key exactly what the log says of its partition values.
 func inDirectories(key string, partitionBy []string, values map[string]*string) error {
+	if len(partitionBy) == 0 && strings.IndexByte(key, '/') < 0 {
+		return nil
+	}
 	parts := strings.Split(key, "/")
 	parts = parts[:len(parts)-1]
 	same := len(parts) == len(partitionBy)

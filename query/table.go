@@ -101,11 +101,11 @@ func open(ctx context.Context, name string, t Table) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := snap.Files(ctx)
+	files, err := handle.Log().Files(ctx, snap.Version())
 	if err != nil {
 		return nil, err
 	}
-	return &opened{name: name, store: t.Store, s3: t.S3, schema: snap.Schema(), partitionBy: snap.PartitionBy(), files: files, version: snap.Version()}, nil
+	return &opened{name: name, store: t.Store, s3: t.S3, schema: snap.Schema(), partitionBy: snap.PartitionBy(), files: files.InLogOrder(), version: snap.Version()}, nil
 }
 
 // createView names a SELECT.

@@ -41,6 +41,9 @@ func loadable(t *testing.T, store objstore.Store, format Format, limit int64) {
 			wantLogError(t, err)
 			return
 		}
+		if err := checkLogOrder(files); err != nil {
+			t.Fatal(err)
+		}
 		for _, add := range files.Sorted() {
 			_ = add.Rows()
 			if key, err := action.DecodePath(add.Path); err == nil && objstore.ValidKey(key) != nil {

@@ -257,5 +257,24 @@ func (s *script) state(ctx context.Context, d *datadriven.TestData) (string, err
 	for _, a := range files.Sorted() {
 		fmt.Fprintf(&b, "file %s\n", a.Path)
 	}
+	if err := checkLogOrder(files); err != nil {
+		return "", err
+	}
 	return b.String(), nil
+}
+
+// checkLogOrder is an error unless the files in the order of the log are the live ones, each once.
+func checkLogOrder(files *Files) error {
+	ordered := files.InLogOrder()
+	seen := map[*action.Add]bool{}
+	for _, a := range ordered {
+		if seen[a] || files.Live[a.Key()] != a {
+			return fmt.Errorf("%s is not live, or twice in the order of the log", a.Path)
+		}
+		seen[a] = true
+	}
+	if len(ordered) != len(files.Live) {
+		return fmt.Errorf("%d files in the order of the log, %d are live", len(ordered), len(files.Live))
+	}
+	return nil
 }

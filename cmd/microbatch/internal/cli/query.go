@@ -17,7 +17,7 @@ import (
 	"microbatch/pipeline"
 	"microbatch/pipeline/config"
 	"microbatch/query"
-	"microbatch/table"
+	"microbatch/table/translog"
 )
 
 // queryFlags are the flags of query.
@@ -181,7 +181,7 @@ func (d *finder) resolve(ctx context.Context, name string) (query.Table, bool, e
 		return query.Table{}, false, err
 	}
 	t.Version, t.AsOf = d.version, d.asOf
-	if _, err := table.Open(ctx, t.Store, table.Options{}); errors.Is(err, fs.ErrNotExist) {
+	if _, err := translog.Detect(ctx, t.Store); errors.Is(err, fs.ErrNotExist) {
 		if named || strings.ContainsAny(name, "/") {
 			return query.Table{}, false, errcode.NoTable.New(path, "there is no table; a table has a folder _metadata (format parquet) or _delta_log (format delta)")
 		}
