@@ -17,13 +17,19 @@ const (
 
 // A dictionary numbers the distinct strings of a column chunk in order of appearance.
 type dictionary struct {
-	seed  maphash.Seed
-	offs  []uint32 // entry i is data[offs[i]:offs[i+1]]
-	data  []byte
-	slots []dictSlot // open addressing, at most half full
-	// recent has the number, plus one, of the entry that was last found for the lowest bits of a cheap hash: most of few distinct strings are found there.
-	recent [256]int32
+	seed   maphash.Seed
+	offs   []uint32 // entry i is data[offs[i]:offs[i+1]]
+	data   []byte
+	slots  []dictSlot // open addressing, at most half full
+	recent [256]recentEntry
 	vals   values // what values returns
+}
+
+// recentEntry is the entry that was last found for a cheap hash: most of few distinct strings are found there.
+type recentEntry struct {
+	word   uint64 // of wordOf
+	length uint32
+	index  int32 // plus one; 0 is none
 }
 
 type dictSlot struct {
@@ -40,13 +46,8 @@ func (d *dictionary) n() int { return len(d.offs) - 1 }
 // index appends the numbers of the values to dst. It reports false when the dictionary does not pay: then nothing of it may be used for these values.
 func (d *dictionary) index(dst []int32, v *values) ([]int32, bool) {
 	entries, size := d.n(), len(d.data)
-	last, lastIndex := []byte(nil), int32(-1)
 	for i := range v.n {
-		s := v.data[v.offs[i]:v.offs[i+1]]
-		if lastIndex < 0 || !bytes.Equal(s, last) {
-			last, lastIndex = s, d.find(s)
-		}
-		dst = append(dst, lastIndex)
+		dst = append(dst, d.find(v.data, v.offs[i], v.offs[i+1]))
 		if i == dictTrial && d.n()-entries > dictTrial/2 {
 			d.truncate(entries, size)
 			return dst, false
@@ -59,16 +60,32 @@ func (d *dictionary) index(dst []int32, v *values) ([]int32, bool) {
 	return dst, true
 }
 
-// find is the number of a string, which is added if it is new.
-func (d *dictionary) find(s []byte) int32 {
-	if len(s) == 0 {
-		return d.look(s)
+// find is the number of the string data[from:to], which is added if it is new. One of at most 8 bytes is its word: it is found without a look at the entries, which
+// takes less than half of the time of a comparison (pages of words and of country codes: 17 and 13 ns a value before, 7 now).
+func (d *dictionary) find(data []byte, from, to uint32) int32 {
+	length := to - from
+	word, ok := wordOf(data, from, length)
+	if !ok {
+		return d.look(data[from:to])
 	}
-	guess := &d.recent[s[0]*31^s[len(s)-1]*7^s[len(s)/2]^byte(len(s))]
-	if *guess == 0 || !bytes.Equal(s, d.data[d.offs[*guess-1]:d.offs[*guess]]) {
-		*guess = d.look(s) + 1
+	guess := &d.recent[word*0x9e3779b97f4a7c15>>56]
+	if guess.word != word || guess.length != length || guess.index == 0 ||
+		length > 8 && !bytes.Equal(data[from:to], d.data[d.offs[guess.index-1]:d.offs[guess.index]]) {
+		*guess = recentEntry{word, length, d.look(data[from:to]) + 1}
 	}
-	return *guess - 1
+	return guess.index - 1
+}
+
+// wordOf is the bytes of a string of at most 8, or something of the first and last 8 bytes of a longer one; false where it stands too near to the end of its memory.
+func wordOf(data []byte, from, length uint32) (word uint64, ok bool) {
+	if uint64(from)+8 > uint64(len(data)) {
+		return 0, false
+	}
+	word = binary.LittleEndian.Uint64(data[from:])
+	if length <= 8 {
+		return word & (1<<(8*length) - 1), true // a shift by 64 gives 0, and all bytes count
+	}
+	return word + 31*binary.LittleEndian.Uint64(data[from+length-8:]), true
 }
 
 // look looks the string up in all entries.

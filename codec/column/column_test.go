@@ -226,3 +226,35 @@ func TestDateArithmetic(t *testing.T) {
 		t.Errorf("the calendar ends at %d", day)
 	}
 }
+
+// TestTimestampsWithAMemory: what a column reads at once, and with the minute of the row before, is what ParseTimestamp reads.
+func TestTimestampsWithAMemory(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	c, err := newColumn(arrow.Field{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := 0
+	for range 200_000 {
+		text := fmt.Appendf(nil, "2024-05-01T12:%02d:%02d.%06dZ", rng.Intn(2), rng.Intn(62), rng.Intn(1_000_000))
+		switch rng.Intn(4) {
+		case 0:
+			text[rng.Intn(len(text))] = "0123456789:.Z+-T \x2f\x3a\xb0"[rng.Intn(20)]
+		case 1:
+			text = text[:20+rng.Intn(7)]
+		case 2:
+			text = append(text[:19+rng.Intn(8)], "+01:30"...)
+		}
+		micros, zoned, ok := c.parseTimestamp(text)
+		wantMicros, wantZoned, wantOK := ParseTimestamp(text)
+		if ok != wantOK || ok && (micros != wantMicros || zoned != wantZoned) {
+			t.Fatalf("%q: %d %v %v, want %d %v %v", text, micros, zoned, ok, wantMicros, wantZoned, wantOK)
+		}
+		if ok {
+			good++
+		}
+	}
+	if good < 100_000 {
+		t.Errorf("only %d were good ones", good)
+	}
+}
