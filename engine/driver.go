@@ -17,6 +17,7 @@ type driver struct {
 	checkpoint *checkpointlog.Checkpoint
 	facts      pipelineFacts
 	evolved    []string // how the pipeline differs from that of the last start, in words
+	promise    string   // from end to end
 	exec       Executor
 	local      *local
 	run_       ident.RunID
@@ -85,6 +86,7 @@ func newDriver(q Query) *driver {
 
 // run starts the query, loops over the phases and cleans up.
 func (d *driver) run(ctx context.Context) error {
+	d.promise = d.q.Guarantee(ctx).Sentence // nothing is open yet: no service is asked
 	work, end := grace(ctx, d.q.ShutdownTimeout)
 	defer end()
 	defer d.local.prefetch.drop()

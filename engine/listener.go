@@ -22,6 +22,8 @@ type Started struct {
 	Epoch ident.Epoch
 	Plan  string // how it begins, in words
 	Fresh bool   // the checkpoint has no batch yet
+	// Guarantee is what the pipeline promises from end to end, in a sentence, as far as the configuration alone tells.
+	Guarantee string
 }
 
 // Working is a batch under way.

@@ -320,7 +320,7 @@ func (d *driver) begin(ctx context.Context, t truth) error {
 	for _, n := range t.plan.Notices {
 		d.warn("%s", n)
 	}
-	tell(d.q.Listener.Started, Started{ID: d.info.ID, Run: d.run_, Name: d.q.Name, Epoch: d.info.Epoch, Plan: words(t.plan), Fresh: t.plan.Kind == checkpointlog.Fresh})
+	tell(d.q.Listener.Started, Started{ID: d.info.ID, Run: d.run_, Name: d.q.Name, Epoch: d.info.Epoch, Plan: words(t.plan), Fresh: t.plan.Kind == checkpointlog.Fresh, Guarantee: d.promise})
 	return nil
 }
 

@@ -22,9 +22,9 @@ type Chain struct {
 type Result struct {
 	Level    Level  `json:"level"`
 	Sentence string `json:"sentence"` // the level and its reason, in one line
-	// Weakest are the links that make the level what it is; none if it is exactly once.
-	Weakest []Link `json:"weakest"`
-	Links   []Link `json:"links"`
+	// Weakest are the parts whose links make the level what it is; none if it is exactly once.
+	Weakest []string `json:"weakest"`
+	Links   []Link   `json:"links"`
 	// Visible says when readers see rows, as it stands after "rows are visible".
 	Visible string `json:"visible"`
 	// Readers are what programs that read the sink have to do.
@@ -37,19 +37,21 @@ const plausibleOutage = 72 * time.Hour
 
 // Compute says what a chain of links promises. It is a function of the chain alone.
 func Compute(c Chain) Result {
-	r := Result{Weakest: []Link{}, Readers: []string{}, Warnings: []string{}, Visible: c.visible()}
+	var weakest []Link
+	r := Result{Weakest: []string{}, Readers: []string{}, Warnings: []string{}, Visible: c.visible()}
 	for _, l := range c.Links {
 		l = c.inEffect(l)
 		r.Links = append(r.Links, l)
 		r.Level |= l.Level
 		if l.Level != ExactlyOnce {
-			r.Weakest = append(r.Weakest, l)
+			weakest = append(weakest, l)
+			r.Weakest = append(r.Weakest, l.Part)
 		}
 	}
 	if n := len(r.Links); n > 0 {
 		r.Readers = append(r.Readers, r.Links[n-1].Readers...)
 	}
-	r.Sentence = sentence(r.Level, r.Weakest)
+	r.Sentence = sentence(r.Level, weakest)
 	r.Warnings = append(r.Warnings, c.warnings()...)
 	return r
 }

@@ -142,9 +142,7 @@ func (f *startFlags) start(ctx context.Context, std IO, c *pipeline.Config) erro
 // remarks says at the start what a user should know and the file does not say: an inferred schema, and a place to begin that is not used because the query goes on
 // where its checkpoint ends.
 func remarks(c *pipeline.Config, q engine.Query, log *slog.Logger) engine.Listener {
-	promise := q.Guarantee(context.Background()).Sentence // nothing is open: nobody is asked
 	return engine.Listener{Started: func(s engine.Started) {
-		log.Info("guarantee: " + promise)
 		if c.CanReject() && c.Source.Schema == "" {
 			log.Info("schema inferred from a sample and pinned in the checkpoint", "schema", schema.FormatDDL(q.Sources[0].Schema()))
 		}

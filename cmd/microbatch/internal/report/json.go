@@ -17,13 +17,14 @@ func JSON(out io.Writer) engine.Listener {
 	return engine.Listener{
 		Started: func(s engine.Started) {
 			write(struct {
-				Event string `json:"event"`
-				ID    string `json:"id"`
-				Run   string `json:"runId"`
-				Name  string `json:"name"`
-				Epoch int64  `json:"epoch"`
-				Plan  string `json:"plan"`
-			}{"started", string(s.ID), string(s.Run), s.Name, int64(s.Epoch), s.Plan})
+				Event     string `json:"event"`
+				ID        string `json:"id"`
+				Run       string `json:"runId"`
+				Name      string `json:"name"`
+				Epoch     int64  `json:"epoch"`
+				Plan      string `json:"plan"`
+				Guarantee string `json:"guarantee"`
+			}{"started", string(s.ID), string(s.Run), s.Name, int64(s.Epoch), s.Plan, s.Guarantee})
 		},
 		Progress: func(p engine.Progress) {
 			write(struct {

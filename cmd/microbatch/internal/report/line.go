@@ -89,6 +89,7 @@ func (h *lineLog) WithGroup(string) slog.Handler { return h }
 func (l *Line) started(s engine.Started) {
 	l.name, l.began = s.Name, l.Now()
 	l.above(fmt.Sprintf("%s: %s", s.Name, s.Plan))
+	l.above(s.Guarantee)
 }
 
 // drawEvery keeps a query with tiny batches from spending its time on the terminal.

@@ -10,7 +10,7 @@ import (
 func Log(log *slog.Logger) engine.Listener {
 	return engine.Listener{
 		Started: func(s engine.Started) {
-			log.Info("started", "query", string(s.ID), "run", string(s.Run), "epoch", int64(s.Epoch), "plan", s.Plan)
+			log.Info("started", "query", string(s.ID), "run", string(s.Run), "epoch", int64(s.Epoch), "plan", s.Plan, "guarantee", s.Guarantee)
 		},
 		Progress: func(p engine.Progress) {
 			args := []any{"batch", int64(p.Batch), "rows", p.InputRows, "out", p.Sink.Rows, "ms", p.BatchDuration}

@@ -18,7 +18,7 @@ func run(l engine.Listener, tick func()) {
 	if working == nil {
 		working = func(engine.Working) {}
 	}
-	l.Started(engine.Started{ID: "q", Run: "r", Name: "orders", Epoch: 2, Plan: "goes on with batch 4"})
+	l.Started(engine.Started{ID: "q", Run: "r", Name: "orders", Epoch: 2, Plan: "goes on with batch 4", Guarantee: "exactly once: so it is"})
 	for b := range 2 {
 		for _, rows := range []int64{0, 500_000} {
 			tick()
@@ -45,7 +45,7 @@ func TestLineOnATerminal(t *testing.T) {
 	l.Log().With("query", "q").Warn("topic \x1b[31mevil\nhas lost records", "n", 3)
 	text := out.String()
 	for _, want := range []string{
-		"orders: goes on with batch 4\n",
+		"orders: goes on with batch 4\nexactly once: so it is\n",
 		"\rorders  batch 4  ░░░░░░░░░░░░░░░░░░░░   0%  0 rows/s  0 rows  1.00M behind  prepare",
 		"█████░░░░░░░░░░░░░░░  25%  500k rows/s  500k rows  1.00M behind",
 		"███████████████░░░░░  75%", "1.50M rows  0 behind", "6 rejected  table version 7",

@@ -59,7 +59,7 @@ func TestStatusAndMetricsFollowTheQuery(t *testing.T) {
 	if code, _ := get(t, s, "GET", "/healthz", ""); code != 200 {
 		t.Errorf("healthz before the start: %d", code)
 	}
-	l.Started(engine.Started{ID: "q-1", Run: "r-1", Name: "orders", Epoch: 3})
+	l.Started(engine.Started{ID: "q-1", Run: "r-1", Name: "orders", Epoch: 3, Guarantee: "at most once: so it is"})
 	l.Working(engine.Working{Batch: 7, Phase: engine.Commit, Rows: 10, Planned: 10, Behind: 90})
 	for b := range 102 {
 		l.Progress(engine.Progress{Batch: 7, InputRows: 10, Decoded: 9, Rejected: 1, Behind: int64(b), Attempts: 2,
@@ -79,7 +79,7 @@ func TestStatusAndMetricsFollowTheQuery(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &state); err != nil {
 		t.Fatal(err)
 	}
-	if state.ID != "q-1" || state.RunID != "r-1" || !state.Status.IsDataAvailable || len(state.RecentProgress) != 100 || state.LastProgress["numRowsBehind"] != 101.0 {
+	if state.ID != "q-1" || state.RunID != "r-1" || !state.Status.IsDataAvailable || !strings.Contains(body, `"guarantee": "at most once: so it is"`) || len(state.RecentProgress) != 100 || state.LastProgress["numRowsBehind"] != 101.0 {
 		t.Errorf("status: %s", body[:min(len(body), 600)])
 	}
 	_, body = get(t, s, "GET", "/metrics", "")

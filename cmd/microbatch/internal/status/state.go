@@ -12,14 +12,16 @@ const recentKept = 100
 
 // State is the answer of /status.
 type State struct {
-	ID     ident.QueryID     `json:"id"`
-	Run    ident.RunID       `json:"runId"`
-	Name   string            `json:"name"`
-	Epoch  ident.Epoch       `json:"epoch"`
-	Status Status            `json:"status"`
-	Last   *engine.Progress  `json:"lastProgress"`
-	Recent []engine.Progress `json:"recentProgress"`
-	Error  string            `json:"exception,omitempty"`
+	ID    ident.QueryID `json:"id"`
+	Run   ident.RunID   `json:"runId"`
+	Name  string        `json:"name"`
+	Epoch ident.Epoch   `json:"epoch"`
+	// Guarantee is what the pipeline promises from end to end, in a sentence.
+	Guarantee string            `json:"guarantee"`
+	Status    Status            `json:"status"`
+	Last      *engine.Progress  `json:"lastProgress"`
+	Recent    []engine.Progress `json:"recentProgress"`
+	Error     string            `json:"exception,omitempty"`
 }
 
 // Status is what the query does now, with Spark's field names.
@@ -44,7 +46,7 @@ func (b *board) listener() engine.Listener {
 	return engine.Listener{
 		Started: func(s engine.Started) {
 			b.change(func() {
-				b.state.ID, b.state.Run, b.state.Name, b.state.Epoch = s.ID, s.Run, s.Name, s.Epoch
+				b.state.ID, b.state.Run, b.state.Name, b.state.Epoch, b.state.Guarantee = s.ID, s.Run, s.Name, s.Epoch, s.Guarantee
 				b.state.Status = Status{Message: "started", Batch: -1, Behind: -1}
 			})
 		},
