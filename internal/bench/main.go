@@ -43,7 +43,7 @@ func main() {
 // hidden are the commands by which this program is a peer's process.
 func hidden() map[string]func(context.Context, []string) error {
 	return map[string]func(context.Context, []string) error{
-		duckdbCommand: duckdbMain, bareKafkaCommand: bareKafkaMain, openLogCommand: openLogMain,
+		duckdbCommand: duckdbMain, bareKafkaCommand: bareKafkaMain, openLogCommand: openLogMain, bareProduceCommand: bareProduceMain,
 	}
 }
 

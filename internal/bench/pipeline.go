@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 // A pipeline is what a workload runs: the parts of its file that differ.
 type pipeline struct {
+	name       string // "" is bench
 	source     string // "files: {path: ...}" or "kafka: {...}"
 	format     string // "json", "csv", "parquet"
 	schema     string
@@ -20,6 +22,7 @@ type pipeline struct {
 	table      string // its place
 	checkpoint string // its place; "" is in the table
 	sink       string // further keys of sink.table
+	into       string // the sink, if it is no table
 	trigger    string // keys of trigger
 	more       string // further lines
 }
@@ -27,11 +30,15 @@ type pipeline struct {
 // text is the pipeline file.
 func (p pipeline) text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "name: bench\nsource:\n  %s\n  format: %s\n  schema: %q\n", p.source, p.format, p.schema)
+	fmt.Fprintf(&s, "name: %s\nsource:\n  %s\n  format: %s\n  schema: %q\n", cmp.Or(p.name, "bench"), p.source, p.format, p.schema)
 	if p.transform != "" {
 		fmt.Fprintf(&s, "transform: %s\n", p.transform)
 	}
-	fmt.Fprintf(&s, "sink:\n  table: {path: %q, compression: snappy%s}\n", p.table, comma(p.sink))
+	if p.into != "" {
+		fmt.Fprintf(&s, "sink:\n  %s\non_error: fail\n", p.into)
+	} else {
+		fmt.Fprintf(&s, "sink:\n  table: {path: %q, compression: snappy%s}\n", p.table, comma(p.sink))
+	}
 	if p.checkpoint != "" {
 		fmt.Fprintf(&s, "checkpoint: %q\n", p.checkpoint)
 	}

@@ -76,6 +76,7 @@ func workloads() []workload {
 		all = append(all, shapeWorkload(v.name, v.in))
 	}
 	all = append(all, batchWorkloads()...)
+	all = append(all, sinkWorkloads()...)
 	return append(all, sparkWorkloads()...)
 }
 
