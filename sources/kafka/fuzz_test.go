@@ -29,7 +29,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(cl.Close)
-	s := &Source{config: Config{Isolation: ReadCommitted}, unpack: cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)}
+	s := &Source{config: Config{Isolation: ReadCommitted, BufferBytes: limit}, unpack: cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)}
 	f.Fuzz(func(t *testing.T, raw []byte, from, at int64) {
 		from &= 1<<40 - 1
 		e, err := measure(raw, from)
@@ -42,10 +42,13 @@ func FuzzAnswers(f *testing.F) {
 		answer := kmsg.NewFetchResponseTopicPartition()
 		answer.RecordBatches = raw[:e.bytes]
 		sl := &slab{name: partitionName{"t", 0}, from: from, to: e.next, answer: &answer, begin: from, batches: e}
-		parts := []*slab{sl}
-		if at > from && at < e.next {
-			parts = []*slab{sl.cut(at), sl}
+		var parts []*slab
+		for ends := []int64{at, at + 1, at + 1<<16}; len(ends) > 0; ends = ends[1:] {
+			for sl.from < ends[0] && ends[0] < e.next {
+				parts = append(parts, sl.cut(ends[0]))
+			}
 		}
+		parts = append(parts, sl)
 		heap.AtMost(t, 64*limit+1000*int64(len(raw)), "an answer", func() {
 			last := from - 1
 			for _, p := range parts {

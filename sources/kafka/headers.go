@@ -58,9 +58,12 @@ func measure(b []byte, from int64) (extent, error) {
 	return e, nil
 }
 
+// firstOffset is the offset that a batch begins at.
+func firstOffset(h []byte) int64 { return int64(binary.BigEndian.Uint64(h)) }
+
 // lastOffset is the offset of the last record that a batch has or once had, and how many it has.
 func lastOffset(h []byte) (last int64, records int, err error) {
-	first := int64(binary.BigEndian.Uint64(h))
+	first := firstOffset(h)
 	if h[atMagic] < 2 { // a message, or a compressed set that bears the offset of its last message
 		return first, -1, nil
 	}
@@ -87,7 +90,7 @@ func splitAt(b []byte, at int64) (before, rest []byte) {
 		if last >= at && rest == nil {
 			rest = h
 		}
-		if int64(binary.BigEndian.Uint64(h)) >= at {
+		if firstOffset(h) >= at {
 			before = b[:pos]
 			break
 		}

@@ -19,6 +19,7 @@ type slab struct {
 	answer  *kmsg.FetchResponseTopicPartition // nil: a stretch without records
 	begin   int64                             // where the batches of the answer are read from; before from if a part was handed out already
 	batches extent                            // what they cover
+	opened  *opened                           // the first batch, if others have, or had, a part of it; else nil
 }
 
 func (sl *slab) bytes() int64 {
@@ -28,16 +29,26 @@ func (sl *slab) bytes() int64 {
 	return int64(len(sl.answer.RecordBatches))
 }
 
-// cut takes the offsets before at off the slab. What remains has whole batches of its own, unless transactions were aborted in the slab: which records
-// are hidden follows from the markers before them, so that then both parts are read from the beginning.
+// cut takes the offsets before at off the slab or, if a batch holds at and others precede it, first what these cover: a batch of which others get a part comes
+// alone. What remains has whole batches of its own, unless transactions were aborted in the slab: which records are hidden follows from the markers before them, so
+// that then both parts are read from the beginning.
 func (sl *slab) cut(at int64) *slab {
 	head := *sl
-	head.to = at
-	sl.from = at
+	head.to, sl.from = at, at
 	if sl.answer == nil || len(sl.answer.AbortedTransactions) > 0 || sl.batches.records < 0 {
 		return &head
 	}
 	before, rest := splitAt(sl.answer.RecordBatches, at)
+	sl.opened = nil
+	switch shared := len(before) + len(rest) - len(sl.answer.RecordBatches); {
+	case shared == 0: // at lies between two batches
+	case shared == len(before):
+		head.open(shared)
+		sl.opened = head.opened
+	case firstOffset(rest) > head.from:
+		at = firstOffset(rest)
+		head.to, sl.from, before = at, at, before[:len(before)-shared]
+	}
 	head.narrow(before, head.begin)
 	sl.narrow(rest, at)
 	return &head
@@ -62,6 +73,9 @@ func (sl *slab) narrow(b []byte, begin int64) {
 func (s *Source) parse(sl *slab, arena *arena) ([]*kgo.Record, error) {
 	if sl.answer == nil {
 		return nil, nil
+	}
+	if sl.opened != nil && sl.to <= sl.opened.whole.to {
+		return sl.opened.of(sl, s)
 	}
 	o := kgo.ProcessFetchPartitionOpts{Offset: sl.begin, Topic: sl.name.topic, Partition: sl.name.partition, IsolationLevel: kgo.ReadUncommitted()}
 	if s.config.Isolation == ReadCommitted {

@@ -34,6 +34,7 @@ type Source struct {
 	output     *arrow.Schema
 	seen       traffic
 	feeds      feeds
+	shelf      shelf
 	closed     atomic.Bool
 	stalls     stalls
 	reports    *reports // nil without GroupID

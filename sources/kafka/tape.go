@@ -81,9 +81,12 @@ func (t *tape) take() *slab {
 	if len(t.slabs) == 0 || t.cut >= t.to {
 		return nil
 	}
-	sl := t.slabs[0]
-	if sl.to > t.to {
-		sl = sl.cut(t.to)
+	sl, end := t.slabs[0], t.to
+	if sl.opened != nil { // the batch alone
+		end = min(end, sl.opened.whole.to)
+	}
+	if sl.to > end {
+		sl = sl.cut(end)
 	} else {
 		t.slabs = t.slabs[1:]
 	}
