@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,14 @@ func (d *driver) intend(ctx context.Context) (Phase, error) {
 	}
 	d.current.entry = entry
 	d.report.begin(d.current)
+	start := d.checkStart(ctx) // beside the put, and not later beside the sink's: that one is larger
 	if err := d.checkpoint.Offsets.Put(ctx, entry.ID, entry.Bytes); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return Intend, d.meet(ctx, entry.ID)
 		}
 		return Intend, d.putFailed(d.checkpoint.Offsets.Key(entry.ID), err)
 	}
-	d.startFence(ctx)
+	d.startFence(ctx, start)
 	return Prepare, nil
 }
 
@@ -105,19 +107,24 @@ func checkNewest(ctx context.Context, c *checkpointlog.Checkpoint, ours ident.Ep
 	return nil
 }
 
-// startFence begins the check that the commit waits for: after our own put of offsets/<id> no newer epoch is claimed (P3), and offsets/<id-1> in
-// the store is what this batch was planned from (P4). It overlaps with the work.
-func (d *driver) startFence(ctx context.Context) {
+// startFence begins the check that the commit waits for: after our own put of offsets/<id> no newer epoch is claimed (P3), and the batch starts where it should
+// (start). It overlaps with the work.
+func (d *driver) startFence(ctx context.Context, start <-chan error) {
 	fence := make(chan error, 1)
-	c, ours, before := d.checkpoint, d.info.Epoch, d.current.before
+	c, ours := d.checkpoint, d.info.Epoch
 	d.current.fence = fence
 	go func() {
-		err := checkNewest(ctx, c, ours)
-		if err == nil {
-			err = checkBefore(ctx, c, ours, before)
-		}
-		fence <- err
+		newest := checkNewest(ctx, c, ours)
+		fence <- cmp.Or(newest, <-start)
 	}()
+}
+
+// checkStart begins to compare offsets/<id-1> in the store with what this batch was planned from (P4).
+func (d *driver) checkStart(ctx context.Context) <-chan error {
+	start := make(chan error, 1)
+	c, ours, before := d.checkpoint, d.info.Epoch, d.current.before
+	go func() { start <- checkBefore(ctx, c, ours, before) }()
+	return start
 }
 
 // checkBefore compares the entry that a batch starts from with the durable one.

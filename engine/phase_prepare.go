@@ -16,7 +16,7 @@ func (d *driver) prepare(ctx context.Context) (Phase, error) {
 	cur.attempts++
 	cur.attempt, cur.started = ident.NewAttempt(), time.Now()
 	if cur.fence == nil {
-		d.startFence(ctx)
+		d.startFence(ctx, d.checkStart(ctx))
 	}
 	work := Work{
 		ID: cur.entry.ID, Attempt: cur.attempt, Entry: cur.entry.Bytes, Timestamp: cur.entry.Offsets.Timestamp, Watermark: cur.entry.Offsets.Watermark,

@@ -41,8 +41,9 @@ type counted struct {
 }
 
 var (
-	_ objstore.Store  = (*Store)(nil)
-	_ objstore.Tidier = (*Store)(nil)
+	_ objstore.Store   = (*Store)(nil)
+	_ objstore.Tidier  = (*Store)(nil)
+	_ objstore.Clocked = (*Store)(nil)
 )
 
 // New wraps a store, without faults yet.
@@ -264,3 +265,6 @@ func (s *Store) Lock(ctx context.Context, key string) (c io.Closer, err error) {
 func (s *Store) Tidy(ctx context.Context, prefix string, before time.Time) (int, error) {
 	return objstore.Tidy(ctx, s.inner, prefix, before)
 }
+
+// Clock is the inner store's.
+func (s *Store) Clock() time.Time { return objstore.Clock(s.inner) }

@@ -30,7 +30,10 @@ type object struct {
 	modified time.Time
 }
 
-var _ objstore.Store = (*Store)(nil)
+var (
+	_ objstore.Store   = (*Store)(nil)
+	_ objstore.Clocked = (*Store)(nil)
+)
 
 // New is an empty store.
 func New() *Store { return &Store{objects: map[string]object{}, locks: map[string]bool{}} }
@@ -44,6 +47,9 @@ func (s *Store) Clone() *Store {
 
 // URL is a name for messages.
 func (s *Store) URL() string { return "mem:" }
+
+// Clock is the time, which dates the objects.
+func (s *Store) Clock() time.Time { return time.Now() }
 
 func (s *Store) find(ctx context.Context, op, key string) (object, error) {
 	if err := check(ctx, key); err != nil {

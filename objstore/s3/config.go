@@ -65,6 +65,7 @@ type Store struct {
 	bucket   string
 	prefix   string // "" or ends in a slash
 	retryFor time.Duration
+	answered *answers
 	parts    *semaphore.Weighted
 	buffers  chan []byte // of parts that have been sent
 }
@@ -78,11 +79,12 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, errcode.StoreCredentials.Wrap(err, "s3://"+c.Bucket, "load the SDK's configuration")
 	}
+	answered := &answers{RoundTripper: transportOf(cfg, c)}
 	client := sdk.NewFromConfig(cfg, func(o *sdk.Options) {
 		if c.Endpoint != "" {
 			o.BaseEndpoint = aws.String(c.Endpoint)
 		}
-		o.HTTPClient = &http.Client{Transport: transportOf(cfg, c), CheckRedirect: neverFollow}
+		o.HTTPClient = &http.Client{Transport: answered, CheckRedirect: neverFollow}
 		o.UsePathStyle = c.PathStyle
 		o.Retryer = aws.NopRetryer{}
 		o.ContinueHeaderThresholdBytes = -1 // a round trip more for each part
@@ -92,7 +94,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.Logger = logging.Nop{} // what matters comes back as an error
 	})
-	s := &Store{client: client, bucket: c.Bucket, retryFor: c.RetryFor, parts: semaphore.NewWeighted(partsInFlight), buffers: make(chan []byte, partsInFlight+2)}
+	s := &Store{client: client, bucket: c.Bucket, retryFor: c.RetryFor, answered: answered, parts: semaphore.NewWeighted(partsInFlight), buffers: make(chan []byte, partsInFlight+2)}
 	if p := strings.Trim(c.Prefix, "/"); p != "" {
 		s.prefix = p + "/"
 	}

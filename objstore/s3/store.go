@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	_ objstore.Store  = (*Store)(nil)
-	_ objstore.Tidier = (*Store)(nil)
+	_ objstore.Store   = (*Store)(nil)
+	_ objstore.Tidier  = (*Store)(nil)
+	_ objstore.Clocked = (*Store)(nil)
 )
 
 // Delete removes an object.

@@ -24,7 +24,7 @@ func (s *Sink) prepareKeyed(ctx context.Context, t *table.Table, p *pending) err
 	rule.TempDir, rule.Alloc, rule.MaxBytes = s.cfg.TempDir, s.cfg.Alloc, s.cfg.MaxKeyBytes
 	rows := merge.NewBatch(rule)
 	defer rows.Close()
-	if err := s.pull(ctx, t, p, func(_ context.Context, part int, rec arrow.RecordBatch) error { return rows.Add(part, rec) }); err != nil {
+	if err := s.pull(ctx, p, func(_ context.Context, part int, rec arrow.RecordBatch) error { return rows.Add(part, rec) }); err != nil {
 		return err
 	}
 	if err := rows.Resolve(ctx); err != nil {

@@ -63,14 +63,23 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 	return p, nil
 }
 
+// prepare stages the rows. Meanwhile, also while the file of a small batch goes to the store, it makes sure that the table is still there.
 func (s *Sink) prepare(ctx context.Context, t *table.Table, p *pending) error {
+	state := p.snap.State()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.Log().Stands(ctx, state) })
+	group.Go(func() error { return s.prepareRows(ctx, t, p) })
+	return group.Wait()
+}
+
+func (s *Sink) prepareRows(ctx context.Context, t *table.Table, p *pending) error {
 	if s.cfg.Merge.keyed() {
 		return s.prepareKeyed(ctx, t, p)
 	}
 	if err := s.newStage(p, p.batch.Schema); err != nil {
 		return err
 	}
-	err := s.pull(ctx, t, p, func(ctx context.Context, _ int, rec arrow.RecordBatch) error { return p.stage.Write(ctx, rec) })
+	err := s.pull(ctx, p, func(ctx context.Context, _ int, rec arrow.RecordBatch) error { return p.stage.Write(ctx, rec) })
 	if err == nil {
 		p.adds, err = p.stage.Finish(ctx)
 	}
@@ -112,11 +121,10 @@ func (s *Sink) evolve(snap *table.Snapshot, rows *arrow.Schema) (*arrow.Schema, 
 	return merged, &metadata, nil
 }
 
-// pull takes the rows of all parts, several at once. Meanwhile it makes sure that the table is still there.
-func (s *Sink) pull(ctx context.Context, t *table.Table, p *pending, take func(ctx context.Context, part int, rec arrow.RecordBatch) error) error {
+// pull takes the rows of all parts, several at once.
+func (s *Sink) pull(ctx context.Context, p *pending, take func(ctx context.Context, part int, rec arrow.RecordBatch) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.cfg.Parallel + 1)
-	group.Go(func() error { return t.Log().Stands(ctx, p.snap.State()) })
+	group.SetLimit(s.cfg.Parallel)
 	for n, part := range p.batch.Parts {
 		group.Go(func() error {
 			for chunk, err := range part.Chunks(ctx) {

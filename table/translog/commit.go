@@ -119,11 +119,12 @@ func (p *put) try(ctx context.Context, s *State) (next *State, done bool, err er
 	v := s.Version + 1
 	key := p.log.format.CommitKey(v)
 	failpoint.Hit("commit.put.before")
+	before := p.log.moment()
 	err = p.log.store.PutIfAbsent(ctx, key, p.entry.data)
 	failpoint.Hit("commit.put.after")
 	switch {
 	case err == nil:
-		return p.landed(ctx, s)
+		return p.landed(ctx, s, before)
 	case errors.Is(err, fs.ErrExist):
 		return p.rebase(ctx, s)
 	case errors.Is(err, objstore.ErrUncertain):
@@ -136,10 +137,12 @@ func (p *put) try(ctx context.Context, s *State) (next *State, done bool, err er
 	return nil, false, fmt.Errorf("put %s: %w", key, err)
 }
 
-// landed is the state after our entry, if the entry is part of the log (T4).
-func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
+// landed is the state after our entry, if the entry is part of the log (T4): if the state that it was put behind is fresh, or still stands. before is the time before
+// the put; zero if its answer was lost.
+func (p *put) landed(ctx context.Context, s *State, before moment) (*State, bool, error) {
 	v := s.Version + 1
-	if v > 0 && !bugs.Is(bugs.NoLookBack) {
+	fresh := !before.isZero() && p.log.fresh(s)
+	if v > 0 && !fresh && !bugs.Is(bugs.NoLookBack) {
 		key := p.log.store.URL() + "/" + p.log.format.CommitKey(v)
 		err := p.log.follows(ctx, s, key)
 		if _, coded := errors.AsType[*errcode.Error](err); err != nil && !coded {
@@ -150,7 +153,10 @@ func (p *put) landed(ctx context.Context, s *State) (*State, bool, error) {
 		}
 	}
 	next := s.apply(v, p.entry.actions, int64(len(p.entry.data)))
-	next.durable = true
+	next.durable, next.ended = true, before
+	if fresh {
+		next.before = &State{Version: s.Version, tip: s.tip, Metadata: s.Metadata}
+	}
 	return next, true, nil
 }
 
@@ -177,7 +183,7 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 			return s, false, err
 		}
 		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID && !bugs.Is(bugs.OwnIsForeign) {
-			next, _, err := p.landed(ctx, s)
+			next, _, err := p.landed(ctx, s, moment{})
 			return next, true, err
 		}
 		if err := p.change.Admit(next); err != nil && !bugs.Is(bugs.TxnCheckedOnce) {

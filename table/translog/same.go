@@ -8,8 +8,12 @@ import (
 	"microbatch/internal/errcode"
 )
 
-// Stands makes sure that the newest entry of a state is still what it was: else the log is another one (errcode.TableReplaced, TableLog).
+// Stands makes sure that the newest entry of a state is still what it was: else the log is another one (errcode.TableReplaced, TableLog). Of an entry that was just
+// put behind a fresh state it makes sure that this stood: if somebody has removed the table meanwhile, what shows it is not our own entry (TableHole).
 func (l *Log) Stands(ctx context.Context, s *State) error {
+	if s.before != nil && l.fresh(s) {
+		return l.follows(ctx, s.before, l.store.URL()+"/"+l.format.CommitKey(s.Version))
+	}
 	_, err := l.stands(ctx, s)
 	return err
 }

@@ -24,6 +24,8 @@ type State struct {
 	commitBytes     int64  // of them
 	durable         bool   // the tip is ours, or was synced
 	tip             string // txnId of the newest entry, "" if it has none
+	ended           moment // when there was nothing behind the tip yet: before we put it; zero if it is not ours, or its answer was lost
+	before          *State // the state that it was put behind, if nobody has looked at that since: version, tip and metadata alone
 }
 
 // emptyState is the state before version 0.
@@ -40,7 +42,7 @@ func (s *State) Txn(appID string) (version int64, ok bool) {
 // apply is the state after version's actions, whose text had a size in bytes.
 func (s *State) apply(version int64, actions []action.Action, size int64) *State {
 	n := *s
-	n.Version, n.durable, n.tip = version, false, ""
+	n.Version, n.durable, n.tip, n.ended, n.before = version, false, "", moment{}, nil
 	if info := commitInfo(actions); info != nil {
 		n.tip = info.TxnID
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"time"
 
 	"microbatch/objstore"
 )
@@ -69,6 +70,9 @@ func (s *store) Delete(ctx context.Context, key string) error {
 func (s *store) Sync(ctx context.Context, key string) error {
 	return s.do(ctx, "sync", key, func(ctx context.Context) error { return s.inner.Sync(ctx, key) })
 }
+
+// Clock is the inner store's; to read it is no operation.
+func (s *store) Clock() time.Time { return objstore.Clock(s.inner) }
 
 // List is one operation: the listing as it is when the judge lets it pass.
 func (s *store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error] {

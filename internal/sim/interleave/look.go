@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -163,6 +164,7 @@ func (s *Stage) CleanLog() {
 	s.Must(err)
 	_, err = t.Log().WriteCheckpoint(ctx, t.Snapshot().State())
 	s.Must(err)
+	time.Sleep(translog.MinRetention)
 	for v := range t.Snapshot().Version() {
 		s.Must(store.Delete(ctx, translog.Format(t.Format()).CommitKey(v)))
 	}

@@ -162,6 +162,9 @@ type Unlocked struct{ objstore.Store }
 // Lock is granted to everybody.
 func (Unlocked) Lock(context.Context, string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
+// Clock is the inner store's.
+func (u Unlocked) Clock() time.Time { return objstore.Clock(u.Store) }
+
 // Query is the world's query as a process runs it: from the topic to the table, rejected rows to theirs, as fast as it goes. Callers change what they need.
 func (w *World) Query(p *gate.Process) engine.Query {
 	return engine.Query{
