@@ -25,6 +25,7 @@ const (
 	ExpireTxn         Bug = 17 // a log checkpoint drops the txns of queries that have not committed for long
 	VacuumYoung       Bug = 18 // vacuum deletes files however young they are
 	ConflictIsTaken   Bug = 19 // S3's 409 is taken for "the key exists"
+	PositionApart     Bug = 20 // PostgreSQL gets rows and position in two transactions
 	ForgetPartitions  Bug = 22 // a partition that the metadata lack for a moment is forgotten, and new when it is back
 	UnescapedValue    Bug = 23 // a partition value is a directory name as it stands
 	NaNSplit          Bug = 24 // each kind of NaN is a partition of its own
@@ -69,7 +70,7 @@ var names = [...]string{
 	NoDirectorySync: "no-directory-sync", WriteInPlace: "write-in-place", RecordFirst: "record-first", Replan: "replan", PurgeReopens: "purge-reopens",
 	ResetToEarliest: "reset-to-earliest", PlanToTheEnd: "plan-to-the-end", StopAtHole: "stop-at-hole", IgnoreShortRead: "ignore-short-read",
 	ClockInTransform: "clock-in-transform", ExpireTxn: "expire-txn", VacuumYoung: "vacuum-young", ConflictIsTaken: "conflict-is-taken",
-	ForgetPartitions: "forget-partitions", UnescapedValue: "unescaped-value", NaNSplit: "nan-split", ProgressFirst: "progress-first", NoEpoch: "no-epoch",
+	PositionApart: "position-apart", ForgetPartitions: "forget-partitions", UnescapedValue: "unescaped-value", NaNSplit: "nan-split", ProgressFirst: "progress-first", NoEpoch: "no-epoch",
 	FenceNotAwaited: "fence-not-awaited", StartFromMemory: "start-from-memory", RetryFsync: "retry-fsync", NoSyncOfFound: "no-sync-of-found",
 	RejectedLate: "rejected-late", AnyDigest: "any-digest", SweepUnseen: "sweep-unseen", AheadIsAnyRange: "ahead-is-any-range", ForgetRemoves: "forget-removes",
 	CleanupFromTop: "cleanup-from-top", ReleaseFirst: "release-first", NoSyncOfForeign: "no-sync-of-foreign", NoLookBack: "no-look-back",

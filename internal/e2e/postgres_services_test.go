@@ -158,7 +158,7 @@ func TestAPostgresDriverThatWakesUpAfterItsSuccessor(t *testing.T) {
 // TestPostgresBehindABadNetwork breaks most connections somewhere, and kills the server under load.
 func TestPostgresBehindABadNetwork(t *testing.T) {
 	server := services.OwnPostgres(t)
-	network, seed := badNetwork(t, server.Addr, 40, 6_000)
+	network, seed := badNetwork(t, server.Addr, 80, 6_000)
 	d := toPostgres(t, server, network.Addr(), fromFiles, "")
 	retries := 0
 	for range 4 {

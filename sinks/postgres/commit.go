@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
 	"microbatch/sinks"
@@ -21,7 +22,7 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 		}, tx.Apply(ctx, p.stage, p.work, keyOf(r.query), p.batch.ID)
 	})
 	result := sinks.Result{Version: -1, Why: err}
-	switch {
+	switch class := errcode.ClassOf(err); {
 	case err == nil:
 		s.see(p.batch.ID)
 		result.Outcome = sinks.Committed
@@ -30,7 +31,10 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 		s.see(p.batch.ID)
 		result.Outcome, result.Why = sinks.AlreadyCommitted, nil
 		return result, nil
-	case errcode.Has(err, errcode.PostgresUncertain):
+	case (class == errcode.Retry || class == errcode.Uncertain) && s.overtaken(ctx, r.query):
+		result.Outcome = sinks.Fenced
+		return result, nil
+	case class == errcode.Uncertain:
 		result.Outcome = sinks.Uncertain
 		return result, nil
 	case errcode.Has(err, errcode.TableFenced):
@@ -38,6 +42,13 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 		return result, nil
 	}
 	return sinks.Result{Version: -1}, err
+}
+
+// overtaken reports whether a newer driver has claimed the query. It is asked when the connection broke: the server ends the transaction of a driver that sleeps, and one
+// that wakes up and finds it ended must not take the query back.
+func (s *Sink) overtaken(ctx context.Context, q sinks.QueryInfo) bool {
+	newest, err := q.Newest(ctx)
+	return err == nil && newest > q.Epoch // unknown: the recovery that follows finds out
 }
 
 // claim writes our epoch into the position, which is made if it is missing. It waits for what an older driver has under way (G3).
@@ -58,7 +69,16 @@ func (s *Sink) move(ctx context.Context, r rules, create bool, act func(Transact
 	if err != nil {
 		return next, err
 	}
-	if next, err = s.prepareMove(ctx, tx, r, create, act); err != nil {
+	next, err = s.prepareMove(ctx, tx, r, create, act)
+	if bugs.Is(bugs.PositionApart) && err == nil {
+		if tx, err = s.apart(ctx, tx, r); err != nil {
+			return next, err
+		}
+	}
+	if err == nil {
+		err = tx.Write(ctx, keyOf(r.query), next)
+	}
+	if err != nil {
 		tx.Rollback(ctx)
 		return next, err
 	}
@@ -68,10 +88,9 @@ func (s *Sink) move(ctx context.Context, r rules, create bool, act func(Transact
 	return next, err
 }
 
-// prepareMove is all of the transaction but its end.
+// prepareMove is what comes before the position is written.
 func (s *Sink) prepareMove(ctx context.Context, tx Transaction, r rules, create bool, act func(Transaction, Position) (Position, error)) (next Position, err error) {
-	k := keyOf(r.query)
-	was, found, err := tx.Lock(ctx, k, create)
+	was, found, err := tx.Lock(ctx, keyOf(r.query), create)
 	if err != nil {
 		return next, err
 	}
@@ -79,10 +98,7 @@ func (s *Sink) prepareMove(ctx context.Context, tx Transaction, r rules, create 
 		return next, err
 	}
 	failpoint.Hit("postgres.locked")
-	if next, err = act(tx, was); err != nil {
-		return next, err
-	}
-	return next, tx.Write(ctx, k, next)
+	return act(tx, was)
 }
 
 // Fence writes the epoch alone, so that nothing of an older one can land afterwards.

@@ -102,7 +102,7 @@ func (e *partEncoder) begin() []byte {
 	case b := <-e.spare:
 		return b
 	default:
-		return make([]byte, 0, copyBytes+copyBytes/8)
+		return nil // it grows as it has to, and is used again
 	}
 }
 
