@@ -233,17 +233,17 @@ func TestALostBatchIsNoDamage(t *testing.T) {
 	}
 }
 
-// early is a sink that shows rows before they are committed.
-type early struct{ *ledger }
+// repeating is a sink that shows rows before they are committed.
+type repeating struct{ *ledger }
 
-func (early) Guarantee() guarantee.Link {
-	return guarantee.Link{Name: "early", Level: guarantee.AtLeastOnce, Early: true}
+func (repeating) Guarantee() guarantee.Link {
+	return guarantee.Link{Name: "repeating", Level: guarantee.AtLeastOnce, Repeats: true}
 }
 
-func TestAtMostOnceNeedsASinkThatHidesRowsUntilTheirCommit(t *testing.T) {
+func TestAtMostOnceNeedsASinkThatRepeatsNothingByItself(t *testing.T) {
 	w := newWorld(10)
 	q, _, sink := w.query()
-	q.Delivery, q.Sink = AtMostOnce, early{sink}
+	q.Delivery, q.Sink = AtMostOnce, repeating{sink}
 	if err := q.Run(t.Context()); !errcode.Has(err, errcode.QueryIncomplete) {
 		t.Errorf("error %v", err)
 	}

@@ -137,7 +137,7 @@ func (q Query) Validate() error {
 	fault(len(q.Sources) == 0, "it has no source")
 	fault(q.Sink == nil, "it has no sink")
 	fault(q.Checkpoint == nil, "it has no checkpoint")
-	fault(q.Delivery == AtMostOnce && q.Sink != nil && q.Sink.Guarantee().Early, "it delivers at most once, and its sink shows rows before they are committed: a batch that dies before it is recorded would come twice")
+	fault(q.Delivery == AtMostOnce && q.Sink != nil && q.Sink.Guarantee().Repeats, "it delivers at most once, and its sink may repeat rows all the same: it shows them before they are committed, or sends again what it got no answer to")
 	fault(q.OnError == RejectRows && q.Rejected == nil, "rejected rows have nowhere to go")
 	fault(q.Limit.Rows < 0 || q.Limit.Bytes < 0 || q.Limit.Files < 0, "a limit is negative")
 	fault(q.Trigger.Every < 0 || q.Trigger.MinPause < 0 || q.BatchTimeout < 0 || q.ShutdownTimeout < 0, "a duration is negative")

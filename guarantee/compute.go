@@ -56,9 +56,9 @@ func Compute(c Chain) Result {
 	return r
 }
 
-// inEffect is a link as it works in this chain: what repeats rows is a batch that runs again, and one that is recorded before its rows are seen never does.
+// inEffect is a link as it works in this chain: what repeats rows is a batch that runs again, and one that is recorded before its commit never does.
 func (c Chain) inEffect(l Link) Link {
-	if c.AtMostOnce && l.Level&AtLeastOnce != 0 && !l.Early {
+	if c.AtMostOnce && l.Level&AtLeastOnce != 0 && !l.Repeats {
 		l.Level &^= AtLeastOnce
 		l.Reason, l.Remedy = "a batch is recorded before it gets here, and one that is recorded never comes again", ""
 	}

@@ -35,9 +35,9 @@ func TestTheWeakestLinkDecides(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreSeenEarlyRepeat: a batch that dies before its record runs again, and what readers have seen of it by then comes twice.
-func TestRowsThatAreSeenEarlyRepeat(t *testing.T) {
-	r := Compute(Chain{AtMostOnce: true, Links: []Link{{Part: "batches", Level: AtMostOnce}, {Part: "sink", Level: AtLeastOnce, Early: true}}})
+// TestASinkThatRepeatsRowsByItself does so also where no recorded batch runs again.
+func TestASinkThatRepeatsRowsByItself(t *testing.T) {
+	r := Compute(Chain{AtMostOnce: true, Links: []Link{{Part: "batches", Level: AtMostOnce}, {Part: "sink", Level: AtLeastOnce, Repeats: true}}})
 	if r.Level != Neither || len(r.Weakest) != 2 {
 		t.Errorf("%s, %v", r.Level, r.Weakest)
 	}

@@ -39,8 +39,9 @@ type Link struct {
 	// Warnings are what a user should know about the part that is no error: sentences without a full stop.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Early: readers see rows before their batch is committed, so that recording it first does not keep them from coming twice.
-	Early bool `json:"-"`
+	// Repeats: recording a batch before its commit does not keep rows of this sink from coming twice: readers see them before the commit, or the sink sends again what it
+	// got no answer to.
+	Repeats bool `json:"-"`
 	// BatchLimit is how long a batch may take before a service gives it up; 0: no service does.
 	BatchLimit time.Duration `json:"-"`
 	// Retention is how long a source keeps a row that was not read; 0: unknown, or for ever.

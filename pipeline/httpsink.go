@@ -50,6 +50,6 @@ func (b builder) http(ctx context.Context, h *config.HTTPSink) (sinks.Sink, erro
 	}
 	return foreachbatch.New(foreachbatch.Config{
 		Func: apply, What: map[string]any{"url": h.URL, "method": h.Method, "operation_id": c.OperationID},
-		Name: "requests to " + h.URL, Remedy: "a service that honours the Idempotency-Key, and does nothing twice, makes it exactly once",
+		Name: "requests to " + h.URL, Remedy: "a service that honours the Idempotency-Key, and does nothing twice, makes it exactly once", Resends: true,
 	})
 }

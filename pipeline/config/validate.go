@@ -260,8 +260,14 @@ func (v validator) filesSink(f *FilesSink) {
 }
 
 func (v validator) delivery() {
-	if k := v.Sink.Kafka; v.Delivery == "at_most_once" && k != nil && k.Mode == "idempotent" {
+	if v.Delivery != "at_most_once" {
+		return
+	}
+	if k := v.Sink.Kafka; k != nil && k.Mode == "idempotent" {
 		v.clash("delivery", "delivery: at_most_once cannot be kept by a Kafka sink with mode: idempotent: readers see records before their batch is recorded; use mode: transactional")
+	}
+	if v.Sink.HTTP != nil {
+		v.clash("delivery", "delivery: at_most_once cannot be kept by an http sink: a request that is not answered is sent again; leave it out, and let the service honour the Idempotency-Key")
 	}
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	Exact string
 	// Name is what explain calls Func ("requests to https://..."), and Remedy what makes it exactly once; "" for a function that only its author knows.
 	Name, Remedy string
+	// Resends: Func sends again what it got no answer to, so that a row may come twice although its batch is passed once.
+	Resends bool
 	// What describes Func for the fingerprint, as plain data: a change of it is a change of the pipeline. nil for code, whose changes nobody sees.
 	What map[string]any
 	// Timeout ends a call that takes longer; 0 is no limit.

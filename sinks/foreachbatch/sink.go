@@ -183,6 +183,7 @@ func (s *Sink) Guarantee() guarantee.Link {
 		Name: name, Level: guarantee.AtLeastOnce,
 		Reason:  "after a crash the same batch may be passed again, with the same batch id and the same rows",
 		Remedy:  remedy,
+		Repeats: s.config.Resends,
 		Visible: "when your code makes them so",
 	}
 }

@@ -230,7 +230,7 @@ func (s *Sink) Guarantee() guarantee.Link {
 		l.Name = "writing to the Kafka topics in " + s.cfg.TopicColumn + ", or " + s.cfg.Topic
 	}
 	if s.cfg.Mode == Idempotent {
-		l.BatchLimit, l.Level, l.Early = 0, guarantee.AtLeastOnce, true
+		l.BatchLimit, l.Level, l.Repeats = 0, guarantee.AtLeastOnce, true
 		l.Reason = "records are written without a transaction (mode: idempotent), and a batch that runs again writes them again"
 		l.Remedy = "mode: transactional"
 		l.Visible = "each record by itself, as soon as it is written, before its batch is done"

@@ -42,13 +42,14 @@ var examples = map[string]map[string][]string{
 		"files":        {"{path: /out}", "{path: /out, format: parquet}"},
 		"postgres":     {"{url: postgres://localhost/shop, table: orders}", "{url: postgres://localhost/shop, table: orders, mode: upsert, keys: [id]}", "{url: postgres://localhost/shop, table: orders, mode: ledger, keys: [id]}"},
 		"kafka":        {"{brokers: [localhost:9092], topic: out}", "{brokers: [localhost:9092], topic: out, format: raw, value: v}"},
-		"foreachbatch": {"{command: [./apply]}"},
+		"foreachbatch": {"{command: [./apply]}", "{sql: [SELECT 1], duckdb: /shop.duckdb}"},
+		"http":         {"{url: https://localhost/orders, operation_id: [id]}"},
 		"console":      {"{}"},
 	},
 }
 
-// wordsOnly are settings that change what is said and nothing that is promised: how files are named.
-var wordsOnly = map[string]bool{"compression": true}
+// wordsOnly are settings that change what is said and nothing that is promised: how files and topics are named.
+var wordsOnly = map[string]bool{"compression": true, "pattern": true}
 
 // variant is a kind with its settings, as far as they change what explain says of it.
 type variant struct {
@@ -83,7 +84,7 @@ func TestExplainOfEachCombination(t *testing.T) {
 		add(sources[0].name+", trigger.every=30s", sources[0], steps[0], "trigger.every=30s")
 		add(sources[0].name+", batch_timeout=1m", sources[0], steps[0], "batch_timeout=1m")
 		add(sources[0].name+", on_error=drop", variant{name: sources[0].name, kind: sources[0].kind, value: sources[0].value, keeps: true}, steps[0], "on_error=drop")
-		file := strings.NewReplacer(" ", "_", "=", "-", ".", "_").Replace(sink.name) + ".txt"
+		file := strings.NewReplacer(" ", "_", "=", "-", ".", "_", "/", "").Replace(sink.name) + ".txt"
 		files = append(files, file)
 		golden(t, filepath.Join(dir, file), arrange(sink.name, all))
 	}
@@ -180,6 +181,11 @@ func variants(t *testing.T, section string) (out []variant) {
 		if len(values) == 0 {
 			t.Errorf("a new %s: %s: give an example of it in examples", section, kind.Name)
 			continue
+		}
+		for _, way := range kind.Keys {
+			if way.Group != "" && !slices.ContainsFunc(values, func(value string) bool { return strings.Contains(value, way.Name+":") }) && !wordsOnly[way.Name] {
+				t.Errorf("%s.%s.%s is a %s of which there is no example", section, kind.Name, way.Name, way.Group)
+			}
 		}
 		seen := map[string]bool{}
 		add := func(v variant) {
