@@ -15,6 +15,10 @@
 //	(L1) our batch is there with our digest: AlreadyCommitted. With another digest: an error, another checkpoint commits under this query id.
 //	(L2) a newer epoch is there: Fenced. Only then: a later batch of ours is there: an error.
 //	(L3) a foreign writer changed schema or protocol: Conflict, prepare again.
+//	(L4) a batch that was matched with rows of the table (Merge) goes behind the version that it was matched with: a foreign writer removed a file that it
+//	     replaces, or added one that may hold rows of its keys: Conflict, prepare again.
+//
+// Such a batch also holds a remove for each file that it replaces, with dataChange true, in the same version.
 //
 // What it does not promise: that a plain Parquet reader never sees a file of a killed attempt. Those stay until Sweep, which the engine calls before it records
 // the batch, or until vacuum.

@@ -18,4 +18,5 @@
 //	     process slept, v landed in the hole and no reader sees it; if it is another, so is the table.
 //	(T5) Nothing is deleted that a checkpoint does not cover, and nothing younger than 48 hours; always from the oldest on.
 //	(T6) To append, no list of files is ever read.
+//	(T7) A commit goes behind versions of other writers only if these removed nothing that it reads and added nothing that it would have had to see (Change).
 package translog
