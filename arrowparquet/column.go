@@ -137,7 +137,7 @@ func (c *column) page(r *run) error {
 	if encoding != format.RLEDictionary { // else the entries of the dictionary are looked at, once
 		c.group.update(&r.vals)
 	}
-	return c.chunk.add(body, r.levels, encoding)
+	return c.chunk.add(body, r.levels, encoding, r.vals.bytes())
 }
 
 // nullLists counts the rows in which the outermost list is null: each has one entry, with a lower level than any list has.

@@ -19,7 +19,8 @@
 //
 // Encodings of values, with Encoding Auto: BOOLEAN, FLOAT, DOUBLE and FIXED_LEN_BYTE_ARRAY are PLAIN. INT32 and INT64 are DELTA_BINARY_PACKED, or PLAIN for
 // the rest of a row group whose first page did not gain by it. Strings are RLE_DICTIONARY until the dictionary does not pay, then, for the rest of
-// the file, DELTA_BYTE_ARRAY in row groups whose first strings share half of their bytes with the one before, like paths, and DELTA_LENGTH_BYTE_ARRAY in others. A chunk is stored uncompressed if compression gains less than 10 % on its first page.
+// the file, DELTA_BYTE_ARRAY in row groups whose first strings share half of their bytes with the one before, like paths, and DELTA_LENGTH_BYTE_ARRAY in others. A chunk is stored uncompressed if compression gains less than 10 % on its first page;
+// one of DELTA_BYTE_ARRAY, under snappy, if it gains less than half of the page and less than 10 % of the values.
 //
 // What makes it fast: rows are encoded straight from the buffers of the Arrow record while they are in the processor's cache, column after column; only
 // records that are too small for a page are copied. Encoded pages stay in memory until their row group is complete, since a chunk's bytes are contiguous.

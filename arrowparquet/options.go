@@ -25,7 +25,7 @@ const (
 
 // Options are a Writer's settings. The zero value is right for most.
 type Options struct {
-	// Compression is Snappy (default), Zstd or None. A column chunk that gains less than 10 % is stored uncompressed.
+	// Compression is Snappy (default), Zstd or None. A column chunk that gains too little is stored uncompressed (see the package comment).
 	Compression string
 	// Encoding is Auto (default) or Plain.
 	Encoding Encoding

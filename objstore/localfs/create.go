@@ -13,8 +13,8 @@ import (
 	"microbatch/objstore"
 )
 
-// writeBuffer is what a writer collects before it calls the kernel. Larger writes go straight through.
-const writeBuffer = 64 << 10
+// writeBuffer is what a writer collects before it calls the kernel. Larger writes go straight through: those of a data file, which has a buffer of 64 KiB of its own.
+const writeBuffer = 32 << 10
 
 // Create begins a file.
 func (s *Store) Create(ctx context.Context, key string) (objstore.Writer, error) {
