@@ -12,7 +12,7 @@ type Config struct {
 	Sink Sink `yaml:"sink" need:"true"`
 	// Where rows go that do not decode. Left out: a table beside the sink's, `<table>_rejected`.
 	Rejected *Rejected `yaml:"rejected"`
-	// `exactly_once`: a batch is committed, then recorded; after a crash it may run again, and a sink that keeps batch ids skips what it has. `at_most_once`: a batch is recorded, then committed, and a recorded one never runs again: a crash in between loses its rows, and none come twice, whatever the sink. `microbatch explain` says what comes out.
+	// `exactly_once`: a batch is committed, then recorded; after a crash it may run again, and a sink that keeps batch ids skips what it has. `at_most_once`: a batch is recorded, then committed, and a recorded one never runs again: a crash in between loses its rows, and none come twice. `microbatch explain` says what comes out.
 	Delivery string `yaml:"delivery" enum:"exactly_once,at_most_once" default:"exactly_once"`
 	// What happens to a row that does not decode: it is kept in the rejected table, stops the query, or is dropped and counted.
 	OnError string `yaml:"on_error" enum:"reject,fail,drop" default:"reject"`
