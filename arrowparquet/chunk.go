@@ -12,6 +12,7 @@ import (
 // A chunk holds the encoded pages of one column until the row group is written, because a chunk's bytes are contiguous in the file.
 type chunk struct {
 	compressor compressor
+	always     bool                    // Options.OneCompression
 	codec      format.CompressionCodec // of all pages; decided by the first
 	decided    bool
 	levels     int64
@@ -39,7 +40,7 @@ func (c *chunk) add(body []byte, levels int, encoding format.Encoding, plain int
 	if !c.decided {
 		c.decided = true
 		c.codec = c.compressor.codec()
-		if c.data = c.compressor.compress(c.data, body); !c.pays(len(body), len(c.data)-before, encoding, plain) {
+		if c.data = c.compressor.compress(c.data, body); !c.always && !c.pays(len(body), len(c.data)-before, encoding, plain) {
 			c.codec, c.data = format.Uncompressed, append(c.data[:before], body...)
 		}
 	} else if c.codec == format.Uncompressed {
@@ -93,7 +94,7 @@ func (c *chunk) reconsider() error {
 }
 
 func (c *chunk) reset() {
-	*c = chunk{compressor: c.compressor, pages: c.pages[:0], data: c.data[:0], spare: c.spare[:0], dictBody: c.dictBody[:0]}
+	*c = chunk{compressor: c.compressor, always: c.always, pages: c.pages[:0], data: c.data[:0], spare: c.spare[:0], dictBody: c.dictBody[:0]}
 }
 
 // writeTo writes the pages at an offset of the file and describes them for the footer. Type, path and statistics are the caller's.

@@ -37,7 +37,7 @@ func newColumn(n *node, roots []*node, o Options, c compressor, shared *buffers)
 	}
 	col := &column{node: n, physical: p, path: n.filePath(roots), plain: o.Encoding == Plain}
 	col.list = n.outermostList(roots)
-	col.chunk.compressor = c
+	col.chunk.compressor, col.chunk.always = c, o.OneCompression
 	col.enc.buffers = shared
 	col.group.init(n.field.Type, p)
 	col.file.init(n.field.Type, p)

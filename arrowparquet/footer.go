@@ -29,7 +29,11 @@ func (w *Writer) footer() ([]byte, error) {
 	for _, key := range slices.Sorted(maps.Keys(w.options.Metadata)) {
 		meta.KeyValueMetadata = append(meta.KeyValueMetadata, format.KeyValue{Key: key, Value: w.options.Metadata[key]})
 	}
-	b, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+	return encodeFooter(&meta)
+}
+
+func encodeFooter(meta *format.FileMetaData) ([]byte, error) {
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), meta)
 	if err != nil {
 		return nil, fmt.Errorf("arrowparquet: footer: %w", err)
 	}

@@ -27,6 +27,8 @@ const (
 type Options struct {
 	// Compression is Snappy (default), Zstd or None. A column chunk that gains too little is stored uncompressed (see the package comment).
 	Compression string
+	// OneCompression compresses every chunk, whatever it gains: some readers (parquet-go) take the compression of a column's first chunk for that of all.
+	OneCompression bool
 	// Encoding is Auto (default) or Plain.
 	Encoding Encoding
 	// RowGroupRows ends a row group; 122,880 if 0. A group may be longer by less than a page.

@@ -110,3 +110,30 @@ func plainText(a arrow.Array, row int) string {
 	}
 	return ""
 }
+
+// TestParquetGoReadsRowGroupsOfOneCompression: the second row group would not gain by compression. parquet-go takes the compression of a column's first chunk for that of all.
+func TestParquetGoReadsRowGroupsOfOneCompression(t *testing.T) {
+	s := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+	defer b.Release()
+	for i := range 101 {
+		text := "the same text in many rows"
+		if i == 100 {
+			text = "p4xQ!z"
+		}
+		b.Field(0).(*array.StringBuilder).Append(text)
+	}
+	all := b.NewRecordBatch()
+	defer all.Release()
+	data, _ := write(t, s, arrowparquet.Options{Encoding: arrowparquet.Plain, RowGroupRows: 100, OneCompression: true}, all.NewSlice(0, 100), all.NewSlice(100, 101))
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.RowGroups()) != 2 {
+		t.Fatalf("%d row groups", len(f.RowGroups()))
+	}
+	if got := leafValues(t, f, 0); len(got) != 101 || got[100] != "p4xQ!z" {
+		t.Errorf("%d values", len(got))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -18,20 +19,39 @@ import (
 
 // PutIfAbsent creates a file by link(2), which no two callers can win.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error {
+	return s.createOnce(ctx, key, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// PutContentIfAbsent is PutIfAbsent for content that is copied piece by piece.
+func (s *Store) PutContentIfAbsent(ctx context.Context, key string, content objstore.Content) error {
+	return s.createOnce(ctx, key, func(w io.Writer) error {
+		n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{content.Reader()}, make([]byte, 4*writeBuffer)) // by Write alone
+		if err == nil && n != content.Size() {
+			err = fmt.Errorf("a content of %d bytes has %d", content.Size(), n)
+		}
+		return err
+	})
+}
+
+// createOnce creates a file whose content is written by fill.
+func (s *Store) createOnce(ctx context.Context, key string, fill func(io.Writer) error) error {
 	_, err := s.stat(ctx, key)
 	if err == nil {
 		err = fs.ErrExist // the loser of a race needs no fsync to learn it
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.putIfAbsent(key, data)
+		err = s.putIfAbsent(key, fill)
 	}
 	return s.explain("put", key, err)
 }
 
-func (s *Store) putIfAbsent(key string, data []byte) error {
+func (s *Store) putIfAbsent(key string, fill func(io.Writer) error) error {
 	if bugs.Is(bugs.WriteInPlace) {
-		return s.writeInPlace(key, data)
+		return s.writeInPlace(key, fill)
 	}
-	temp, err := s.writeTemp(key, data)
+	temp, err := s.writeTemp(key, fill)
 	if err != nil {
 		return err // nothing is visible
 	}
@@ -81,7 +101,10 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 }
 
 func (s *Store) put(key string, data []byte) error {
-	temp, err := s.writeTemp(key, data)
+	temp, err := s.writeTemp(key, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 	if err != nil {
 		return err // the old content stands
 	}
@@ -123,7 +146,7 @@ func definite(err error) bool {
 }
 
 // writeTemp writes a durable temporary file for key and removes the Hadoop checksum that the new content would not match.
-func (s *Store) writeTemp(key string, data []byte) (temp string, err error) {
+func (s *Store) writeTemp(key string, fill func(io.Writer) error) (temp string, err error) {
 	temp = tempName(key, uuid.NewString())
 	var f File
 	err = s.inDir(path.Dir(key), func() (err error) {
@@ -133,7 +156,7 @@ func (s *Store) writeTemp(key string, data []byte) (temp string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(data)
+	err = fill(f)
 	if err == nil {
 		err = asFsync(f.Sync())
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,16 +28,35 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error 
 	if err := check(ctx, s.prefix, key); err != nil {
 		return s.explain("put", key, err)
 	}
-	p := &put{store: s, key: key, data: bytes.Clone(data), id: uuid.NewString()} // a request that is given up may go on reading
+	return s.putOnce(ctx, key, inMemory(bytes.Clone(data))) // a request that is given up may go on reading
+}
+
+// PutContentIfAbsent is PutIfAbsent for content that is sent while it is read.
+func (s *Store) PutContentIfAbsent(ctx context.Context, key string, content objstore.Content) error {
+	if err := check(ctx, s.prefix, key); err != nil {
+		return s.explain("put", key, err)
+	}
+	return s.putOnce(ctx, key, content)
+}
+
+func (s *Store) putOnce(ctx context.Context, key string, content objstore.Content) error {
+	p := &put{store: s, key: key, content: content, id: uuid.NewString()}
 	return s.explain("put", key, p.run(ctx))
 }
 
+// inMemory is content that is small.
+type inMemory []byte
+
+func (m inMemory) Size() int64 { return int64(len(m)) }
+
+func (m inMemory) Reader() io.ReadSeeker { return bytes.NewReader(m) }
+
 // put is one conditional put and what is known of it so far.
 type put struct {
-	store *Store
-	key   string
-	data  []byte
-	id    string
+	store   *Store
+	key     string
+	content objstore.Content
+	id      string
 
 	lost   bool // an answer was lost: the object may be ours
 	denied int  // how often access was denied
@@ -56,9 +77,13 @@ func isAgain(err error) bool { return errors.Is(err, errAgain) }
 
 // try sends the put once and takes the answer.
 func (p *put) try(ctx context.Context) error {
-	attempt, cancel := context.WithTimeout(ctx, attemptTime(int64(len(p.data))))
+	attempt, cancel := context.WithTimeout(ctx, attemptTime(p.content.Size()))
 	defer cancel()
-	err := p.store.putObject(attempt, p.key, p.data, p.id, "*")
+	body := &body{ReadSeeker: p.content.Reader()}
+	err := p.store.putObject(attempt, p.key, body, p.id, "*")
+	if cause := body.failed.Load(); err != nil && cause != nil { // so it was not sent to its end, and no server has taken it
+		return *cause
+	}
 	switch judge(ctx, err) {
 	case done:
 		return nil
@@ -84,6 +109,20 @@ func (p *put) try(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errAgain, err)
 	}
 	return err
+}
+
+// A body is what a request sends, and remembers whether it could be read. A request that is given up may go on reading it.
+type body struct {
+	io.ReadSeeker
+	failed atomic.Pointer[error]
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadSeeker.Read(p)
+	if err != nil && err != io.EOF {
+		b.failed.Store(&err)
+	}
+	return n, err
 }
 
 // whose reads who won. An object that is gone again could have been ours: that stays unknown.
@@ -114,7 +153,7 @@ func (s *Store) putAny(ctx context.Context, key string, data []byte, id string) 
 	err := s.retry(ctx, func(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, attemptTime(int64(len(data))))
 		defer cancel()
-		err := s.putObject(attempt, key, data, id, "")
+		err := s.putObject(attempt, key, bytes.NewReader(data), id, "")
 		k := judge(ctx, err)
 		sent = sent || k == lost || k == canceled
 		return err
@@ -125,11 +164,11 @@ func (s *Store) putAny(ctx context.Context, key string, data []byte, id string) 
 	return err
 }
 
-func (s *Store) putObject(ctx context.Context, key string, data []byte, id, ifNoneMatch string) error {
+func (s *Store) putObject(ctx context.Context, key string, body io.ReadSeeker, id, ifNoneMatch string) error {
 	in := &sdk.PutObjectInput{
 		Bucket:   aws.String(s.bucket),
 		Key:      aws.String(s.prefix + key),
-		Body:     bytes.NewReader(data),
+		Body:     body,
 		Metadata: map[string]string{putID: id},
 	}
 	if ifNoneMatch != "" {

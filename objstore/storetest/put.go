@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +26,58 @@ func putOnce(t *testing.T, s objstore.Store) {
 	wantContent(t, s, "log/0", []byte("first"))
 	mustPut(t, s, "log/1", "")
 	wantContent(t, s, "log/1", nil)
+}
+
+// pieces is content that is read from memory, and may fail on the way.
+type pieces struct {
+	data []byte
+	err  error
+}
+
+func (p pieces) Size() int64 { return int64(len(p.data)) }
+
+func (p pieces) Reader() io.ReadSeeker { return &failing{bytes.NewReader(p.data), p.err} }
+
+type failing struct {
+	*bytes.Reader
+	err error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if f.err != nil && f.Len() < int(f.Size())/2 {
+		return 0, f.err
+	}
+	return f.Reader.Read(p[:min(len(p), 10_007)])
+}
+
+// putContent is putOnce for content that is read piece by piece.
+func putContent(t *testing.T, s objstore.Store) {
+	for i, size := range []int{0, 10, 100_000, 12 << 20} {
+		key, data := fmt.Sprintf("log/%d", i), pattern(size, uint64(i))
+		broken := errors.New("broken")
+		if err := objstore.PutContentIfAbsent(t.Context(), s, key, pieces{data, broken}); size > 0 && !errors.Is(err, broken) {
+			t.Errorf("%d bytes that cannot be read: %v", size, err)
+		}
+		if size > 0 {
+			wantMissing(t, s, key)
+			if err := objstore.PutContentIfAbsent(t.Context(), s, key, pieces{data, nil}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantContent(t, s, key, data)
+		if err := objstore.PutContentIfAbsent(t.Context(), s, key, pieces{pattern(size, 9), nil}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("PutContentIfAbsent on a taken key: %v, want fs.ErrExist", err)
+		}
+		wantContent(t, s, key, data)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := objstore.PutContentIfAbsent(ctx, s, "new", pieces{pattern(10, 1), nil}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	if keys := list(t, s, "", ""); len(keys) != 4 {
+		t.Errorf("List = %q, want the four objects", keys)
+	}
 }
 
 // oneWinner is (S1): also in a folder that does not exist yet.

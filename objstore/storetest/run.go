@@ -18,6 +18,7 @@ func Run(t *testing.T, open func(t *testing.T) objstore.Store) {
 	}{
 		{"a missing object is ErrNotExist", missing},
 		{"PutIfAbsent creates once and keeps the first content", putOnce},
+		{"PutContentIfAbsent does the same with what is read piece by piece", putContent},
 		{"of concurrent PutIfAbsent exactly one wins", oneWinner},
 		{"Put creates and replaces", put},
 		{"Delete opens the key again", deleteReopens},

@@ -36,6 +36,19 @@ func decodePlain(line []byte) (a *Add, ok bool) {
 	return a, !p.other && len(p.rest) == 0 && a.Path != ""
 }
 
+// PlainPath is the path of an add whose line is of that form as far as it is read, a part of the line; nil: the line may be another action's, or of any form.
+func PlainPath(line []byte) []byte {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"add":{"path":"`))
+	if !ok {
+		return nil
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end <= 0 || bytes.IndexByte(rest[:end], '\\') >= 0 {
+		return nil
+	}
+	return rest[:end]
+}
+
 // plainLine is what is left to be read of a line. other: it is not of the form, and what was read means nothing.
 type plainLine struct {
 	rest  []byte

@@ -1,103 +1,92 @@
 package translog
 
 import (
-	"bytes"
+	"context"
 	"fmt"
-	"strconv"
+	"hash/maphash"
+	"io"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"microbatch/arrowparquet"
+	"microbatch/internal/bugs"
+	"microbatch/objstore"
 	"microbatch/table/action"
 )
 
-const (
-	// checkpointRows is how many actions are turned into one Arrow record.
-	checkpointRows = 1024
-	// checkpointGroup is how many make a row group, which a reader holds at once. Who wants no list of files reads one of them.
-	checkpointGroup = 2 << 10
-)
-
-// parquetEncoder makes checkpoints of the format delta.
-type parquetEncoder struct {
-	out  bytes.Buffer
-	w    *arrowparquet.Writer
-	rows *rowBuilder
+// encoded is a checkpoint that is not stored yet.
+type encoded struct {
+	content       objstore.Content
+	actions, adds int
+	earlier       io.Closer // the checkpoint that parts of the content are of
 }
 
-func newParquetEncoder(s *State) (*parquetEncoder, error) {
-	e := &parquetEncoder{}
-	e.out.Grow(sizeBehind(s))
-	schema := checkpointSchema()
-	// Every reader of Delta reads this file, so nothing but what all of them know.
-	o := arrowparquet.Options{Compression: arrowparquet.Snappy, Encoding: arrowparquet.Plain, RowGroupRows: checkpointGroup}
-	var err error
-	if e.w, err = arrowparquet.NewWriter(&e.out, schema, o); err != nil {
-		return nil, err
+func (c *encoded) close() { c.earlier.Close() }
+
+// An encoder makes a checkpoint of actions, those that a writer needs first, and proofreads it.
+type encoder interface {
+	add(a *action.Action) error
+	// pass takes what a sieve lets through of an earlier checkpoint, as it is where that is possible. ok false: nothing was taken, because the checkpoint is
+	// none as this program writes them now. The object is read again when the new checkpoint is.
+	pass(ctx context.Context, earlier objstore.Object, s *sieve) (ok bool, err error)
+	// close is the whole checkpoint.
+	close() (*encoded, error)
+	release()
+}
+
+func (l *Log) newEncoder(s *State) (encoder, error) {
+	if l.format == Delta {
+		return newParquetEncoder()
 	}
-	e.rows = newRowBuilder(array.NewRecordBuilder(memory.DefaultAllocator, schema))
-	return e, nil
+	return newJSONEncoder(s), nil
 }
 
-func (e *parquetEncoder) add(a *action.Action) error {
-	e.rows.append(a)
-	if e.rows.rows < checkpointRows {
+// A sieve says which actions on files of an earlier checkpoint are part of a later one.
+type sieve struct {
+	changed *changes
+	cutoff  int64 // in Unix milliseconds: older removes are forgotten
+}
+
+// forgets reports whether a remove is too old to matter.
+func (s *sieve) forgets(r *action.Remove) bool {
+	return r.Deleted <= s.cutoff || bugs.Is(bugs.ForgetRemoves)
+}
+
+// keeps reports whether an action is on a file that has not changed since.
+func (s *sieve) keeps(a *action.Action) bool {
+	switch {
+	case a.Add != nil:
+		return !s.changed.file(a.Add.Key())
+	case a.Remove != nil:
+		return !s.changed.file(a.Remove.Key()) && !s.forgets(a.Remove)
+	}
+	return false
+}
+
+// A tally is of the actions that were encoded, and tells whether they are there when they are read back.
+type tally struct {
+	*fingerprint
+	adds int
+}
+
+func newTally() tally { return tally{fingerprint: newFingerprint(maphash.MakeSeed())} }
+
+func (t *tally) count(a *action.Action) {
+	if a.Add != nil {
+		t.adds++
+	}
+	t.fingerprint.add(a)
+}
+
+// proofread reads back what was encoded: once the entries before a checkpoint are cleaned up, it is all that is left of them.
+func (t *tally) proofread(read func(see func(*action.Action) error) error) error {
+	got := newFingerprint(t.hash.Seed())
+	err := read(func(a *action.Action) error {
+		got.add(a)
 		return nil
-	}
-	return e.flush()
-}
-
-func (e *parquetEncoder) flush() error {
-	rec := e.rows.take()
-	defer rec.Release()
-	return e.w.Write(rec)
-}
-
-func (e *parquetEncoder) close() ([]byte, error) {
-	defer e.rows.Release()
-	if err := e.flush(); err != nil {
-		return nil, err
-	}
-	if _, err := e.w.Close(); err != nil {
-		return nil, err
-	}
-	return e.out.Bytes(), nil
-}
-
-// jsonEncoder makes checkpoints of the format parquet.
-type jsonEncoder struct {
-	version int64
-	data    []byte
-	lines   int
-}
-
-// headRoom is kept free for the first line, which says how many there are.
-const headRoom = 256
-
-func newJSONEncoder(s *State) *jsonEncoder {
-	return &jsonEncoder{version: s.Version, data: make([]byte, headRoom, headRoom+sizeBehind(s))}
-}
-
-// sizeBehind is about the size of the checkpoint of a state: a buffer that grows is there twice.
-func sizeBehind(s *State) int { return int(s.checkpointBytes + s.checkpointBytes/16 + s.commitBytes) }
-
-func (e *jsonEncoder) add(a *action.Action) (err error) {
-	e.lines++
-	e.data, err = action.AppendLine(e.data, a)
-	return err
-}
-
-func (e *jsonEncoder) close() ([]byte, error) {
-	head := action.Action{CheckpointMetadata: &action.CheckpointMetadata{Version: e.version, Tags: map[string]string{linesTag: strconv.Itoa(e.lines + 1)}}}
-	first, err := action.AppendLine(nil, &head)
+	})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read back: %w", err)
 	}
-	if len(first) > headRoom {
-		return nil, fmt.Errorf("a first line of %d bytes", len(first))
+	if got.n != t.n || got.sum != t.sum {
+		return fmt.Errorf("read back: %d actions of %d are there as they should be, or others", got.n, t.n)
 	}
-	data := e.data[headRoom-len(first):]
-	copy(data, first)
-	return data, nil
+	return nil
 }

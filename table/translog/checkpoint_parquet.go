@@ -25,6 +25,11 @@ func readParquetCheckpoint(ctx context.Context, object objstore.Object, light bo
 		want = lightSchema()
 		groups = groupsWith(file, want)
 	}
+	return readGroups(ctx, file, groups, want, see)
+}
+
+// readGroups shows the actions in row groups of a file (nil: all).
+func readGroups(ctx context.Context, file *arrowparquet.File, groups []int, want *arrow.Schema, see func(*action.Action) error) error {
 	for rec, err := range file.Read(ctx, groups, want, memory.DefaultAllocator) {
 		if err != nil {
 			return err

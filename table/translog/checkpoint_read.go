@@ -1,14 +1,12 @@
 package translog
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
 
 	"microbatch/objstore"
 	"microbatch/table/action"
@@ -43,13 +41,21 @@ func (l *Log) readCheckpoint(ctx context.Context, c *checkpoint, light bool, tak
 	return nil
 }
 
-func (l *Log) readCheckpointFile(ctx context.Context, key string, json, light bool, see func(*action.Action) error) error {
+func (l *Log) openCheckpoint(ctx context.Context, key string) (objstore.Object, error) {
 	object, err := l.store.Open(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return l.damaged(key, err)
+		return nil, l.damaged(key, err)
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", key, err)
+		return nil, fmt.Errorf("open %s: %w", key, err)
+	}
+	return object, nil
+}
+
+func (l *Log) readCheckpointFile(ctx context.Context, key string, json, light bool, see func(*action.Action) error) error {
+	object, err := l.openCheckpoint(ctx, key)
+	if err != nil {
+		return err
 	}
 	defer object.Close()
 	if json {
@@ -63,46 +69,37 @@ func (l *Log) readCheckpointFile(ctx context.Context, key string, json, light bo
 	return err
 }
 
-// linesTag is the tag of checkpointMetadata that says how many lines a JSON checkpoint of ours has, so that a shortened one is known.
-const linesTag = "microbatch.lines"
-
 // readJSONCheckpoint reads JSON lines. Our own begin with what a writer needs; so with light the rest is not even read.
 func readJSONCheckpoint(object objstore.Object, light bool, see func(*action.Action) error) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(object, 0, object.Size()), 1<<18)
-	lines, want := 0, -1
+	in := newLineReader(object)
 	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
+		line, err := in.next()
+		if err == io.EOF {
+			return in.check()
+		}
+		if err != nil {
 			return err
 		}
-		end := err == io.EOF
-		if line = bytes.TrimSpace(line); len(line) == 0 && end {
-			break
-		}
-		if light && want >= 0 && (bytes.HasPrefix(line, []byte(`{"add"`)) || bytes.HasPrefix(line, []byte(`{"remove"`))) {
+		if light && in.wantLines >= 0 && isOnFile(line) {
 			return nil
 		}
-		lines++
 		a, err := action.DecodeLine(line)
+		if err == nil && a.CheckpointMetadata != nil {
+			err = in.heed(a.CheckpointMetadata)
+		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", lines, err)
+			return fmt.Errorf("line %d: %w", in.lines, err)
 		}
-		if m := a.CheckpointMetadata; m != nil && m.Tags[linesTag] != "" {
-			if want, err = strconv.Atoi(m.Tags[linesTag]); err != nil {
-				return fmt.Errorf("line %d: %w", lines, err)
-			}
+		if light && (a.Add != nil || a.Remove != nil) {
+			continue
 		}
-		if !light || a.Add == nil && a.Remove == nil {
-			if err := see(&a); err != nil {
-				return err
-			}
-		}
-		if end {
-			break
+		if err := see(&a); err != nil {
+			return err
 		}
 	}
-	if want >= 0 && lines != want {
-		return fmt.Errorf("it has %d lines and should have %d", lines, want)
-	}
-	return nil
+}
+
+// isOnFile reports whether a line of ours is an add or a remove.
+func isOnFile(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(`{"add"`)) || bytes.HasPrefix(line, []byte(`{"remove"`))
 }

@@ -20,6 +20,11 @@ func readSchema() *arrow.Schema {
 	return arrow.NewSchema(append(lightFields(), addField(), removeField(), sidecar), nil)
 }
 
+// pathSchema has the paths of added files alone.
+func pathSchema() *arrow.Schema {
+	return arrow.NewSchema([]arrow.Field{structField("add", str("path"))}, nil)
+}
+
 func lightFields() []arrow.Field {
 	list := schema.List(arrow.BinaryTypes.String, true)
 	return []arrow.Field{

@@ -1,12 +1,12 @@
 package translog
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -14,18 +14,20 @@ import (
 	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
+	"microbatch/objstore"
 	"microbatch/table/action"
 )
 
 // WriteCheckpoint writes the checkpoint of a state's version and returns the state with it. It reads the whole list of files, so it is not for the way
-// of a commit; but it holds only what has changed since the last checkpoint, and what it writes. Somebody else's checkpoint of the version is as good as ours.
+// of a commit; but it holds only what has changed since the last checkpoint. Somebody else's checkpoint of the version is as good as ours.
 func (l *Log) WriteCheckpoint(ctx context.Context, s *State) (*State, error) {
 	c, err := l.encodeCheckpoint(ctx, s)
 	if err != nil {
 		return s, fmt.Errorf("checkpoint of version %d: %w", s.Version, err)
 	}
+	defer c.close()
 	failpoint.Hit("checkpoint.before")
-	err = l.store.PutIfAbsent(ctx, l.format.checkpointKey(s.Version), c.data)
+	err = objstore.PutContentIfAbsent(ctx, l.store, l.format.checkpointKey(s.Version), c.content)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return s, fmt.Errorf("put %s: %w", l.format.checkpointKey(s.Version), err)
 	}
@@ -36,112 +38,91 @@ func (l *Log) WriteCheckpoint(ctx context.Context, s *State) (*State, error) {
 		}
 	}
 	next := *s
-	next.checkpoint, next.checkpointBytes, next.commits, next.commitBytes = s.Version, int64(len(c.data)), 0, 0
+	next.checkpoint, next.checkpointBytes, next.commits, next.commitBytes = s.Version, c.content.Size(), 0, 0
 	return &next, nil
 }
 
-// encoded is a checkpoint that is not stored yet.
-type encoded struct {
-	data          []byte
-	actions, adds int
-}
-
-// An encoder makes a checkpoint of actions.
-type encoder interface {
-	add(a *action.Action) error
-	// close is the whole checkpoint.
-	close() ([]byte, error)
-}
-
-// encodeCheckpoint makes the checkpoint of a state's version, and reads it back before anybody relies on it: once the entries before it are cleaned up, it is all
-// that is left of them.
+// encodeCheckpoint makes the checkpoint of a state's version from the last one and what has changed since.
 func (l *Log) encodeCheckpoint(ctx context.Context, s *State) (*encoded, error) {
-	changed, err := l.files(ctx, s.checkpoint, s.Version, true)
+	changed, err := l.changes(ctx, s.checkpoint, s.Version)
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.encodeBehind(ctx, changed.State.base, changed)
+	c, err := l.encodeBehind(ctx, changed.state.base, changed)
 	if errcode.Has(err, errcode.TableLog) { // the list of files in the last checkpoint is damaged; perhaps an older one helps
-		if changed, err = l.Files(ctx, s.Version); err != nil {
+		all, err := l.Files(ctx, s.Version)
+		if err != nil {
 			return nil, err
 		}
-		return l.encodeBehind(ctx, nil, changed)
+		return l.encodeBehind(ctx, nil, allOf(all))
 	}
 	return c, err
 }
 
-// encodeBehind makes the checkpoint of a version from an earlier one (nil: none) and what has changed since. Files that the earlier one names pass through one by one.
-func (l *Log) encodeBehind(ctx context.Context, base *checkpoint, changed *Files) (*encoded, error) {
-	e, err := l.newEncoder(changed.State)
+// encodeBehind makes the checkpoint of a version from an earlier one (nil: none) and what has changed since: first what a writer needs, then files. Removes older than
+// the retention are forgotten (Delta protocol: Action Reconciliation), except that nothing younger than MinRetention ever is.
+func (l *Log) encodeBehind(ctx context.Context, base *checkpoint, changed *changes) (c *encoded, err error) {
+	e, err := l.newEncoder(changed.state)
 	if err != nil {
 		return nil, err
 	}
-	c := &encoded{}
-	want := newFingerprint(maphash.MakeSeed())
-	err = l.summary(ctx, base, changed, func(a *action.Action) error {
-		c.actions++
-		if a.Add != nil {
-			c.adds++
+	defer e.release()
+	for _, a := range l.light(changed.state) {
+		if err := e.add(&a); err != nil {
+			return nil, err
 		}
-		want.add(a)
+	}
+	s := &sieve{changed, l.now().Add(-max(changed.state.FileRetention(), MinRetention)).UnixMilli()}
+	earlier, err := l.pass(ctx, base, s, e)
+	if err != nil {
+		return nil, err
+	}
+	err = changed.each(ctx, func(a *action.Action) error {
+		if a.Remove != nil && s.forgets(a.Remove) {
+			return nil
+		}
 		return e.add(a)
 	})
+	if err == nil {
+		c, err = e.close()
+	}
 	if err != nil {
+		earlier.Close()
 		return nil, err
 	}
-	if c.data, err = e.close(); err != nil {
-		return nil, err
-	}
-	return c, l.proofread(ctx, c.data, want)
+	c.earlier = earlier
+	return c, nil
 }
 
-func (l *Log) newEncoder(s *State) (encoder, error) {
-	if l.format == Delta {
-		return newParquetEncoder(s)
+// pass gives an encoder what a sieve lets through of an earlier checkpoint. The caller closes what is returned when the new checkpoint has been read.
+func (l *Log) pass(ctx context.Context, base *checkpoint, s *sieve, e encoder) (io.Closer, error) {
+	if base == nil {
+		return io.NopCloser(nil), nil
 	}
-	return newJSONEncoder(s), nil
-}
-
-// summary shows the actions that a version adds up to, those that a writer needs first. Removes older than the retention are forgotten (Delta protocol:
-// Action Reconciliation), except that nothing younger than MinRetention ever is.
-func (l *Log) summary(ctx context.Context, base *checkpoint, changed *Files, show func(*action.Action) error) error {
-	for _, a := range l.light(changed.State) {
-		if err := show(&a); err != nil {
-			return err
-		}
-	}
-	cutoff := l.now().Add(-max(changed.State.FileRetention(), MinRetention)).UnixMilli()
-	remove := func(a *action.Action) error {
-		if a.Remove.Deleted <= cutoff || bugs.Is(bugs.ForgetRemoves) {
-			return nil
-		}
-		return show(a)
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(changed.Removed), action.FileKey.Compare) {
-		if err := remove(&action.Action{Remove: changed.Removed[key]}); err != nil {
-			return err
-		}
-	}
-	if base != nil {
-		err := l.readCheckpoint(ctx, base, false, func(a *action.Action) error {
-			switch {
-			case a.Add != nil && !changed.names(a.Add.Key()):
-				return show(a)
-			case a.Remove != nil && !changed.names(a.Remove.Key()):
-				return remove(a)
-			}
-			return nil
-		})
+	if len(base.files) == 1 && base.json == (l.format == Parquet) && !base.v2 {
+		key := base.files[0].Key
+		object, err := l.openCheckpoint(ctx, key)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		passed, err := e.pass(ctx, object, s)
+		if passed && err == nil {
+			return object, nil
+		}
+		object.Close()
+		if err != nil && ctx.Err() == nil {
+			return nil, l.damaged(key, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	for _, a := range changed.Sorted() {
-		if err := show(&action.Action{Add: a}); err != nil {
-			return err
+	return io.NopCloser(nil), l.readCheckpoint(ctx, base, false, func(a *action.Action) error {
+		if !s.keeps(a) {
+			return nil
 		}
-	}
-	return nil
+		return e.add(a)
+	})
 }
 
 // light are the actions of a version that a writer needs.
@@ -159,28 +140,6 @@ func (l *Log) light(s *State) []action.Action {
 		actions = append(actions, action.Action{DomainMetadata: &d})
 	}
 	return actions
-}
-
-// proofread reads a checkpoint back.
-func (l *Log) proofread(ctx context.Context, data []byte, want *fingerprint) error {
-	got := newFingerprint(want.hash.Seed())
-	see := func(a *action.Action) error {
-		got.add(a)
-		return nil
-	}
-	var err error
-	if l.format == Delta {
-		err = readParquetCheckpoint(ctx, inMemory{bytes.NewReader(data)}, false, see)
-	} else {
-		err = readJSONCheckpoint(inMemory{bytes.NewReader(data)}, false, see)
-	}
-	if err != nil {
-		return fmt.Errorf("read back: %w", err)
-	}
-	if got.n != want.n || got.sum != want.sum {
-		return fmt.Errorf("read back: %d actions of %d are there as they should be, or others", got.n, want.n)
-	}
-	return nil
 }
 
 // A fingerprint is that of a set of actions, in any order: two sets have the same one if they are the same, and otherwise with a chance of one in 2^64. It takes
@@ -230,19 +189,14 @@ func (f *fingerprint) file(kind string, key action.FileKey, numbers ...int64) {
 	}
 }
 
-// inMemory is an object that is not stored yet.
-type inMemory struct{ *bytes.Reader }
-
-func (inMemory) Close() error { return nil }
-
 // putHint writes _last_checkpoint. It is overwritten, and a reader must not rely on it.
 func (l *Log) putHint(ctx context.Context, version int64, c *encoded) error {
 	hint := struct {
 		Version     int64 `json:"version"`
 		Size        int   `json:"size"`
-		SizeInBytes int   `json:"sizeInBytes"`
+		SizeInBytes int64 `json:"sizeInBytes"`
 		Adds        int   `json:"numOfAddFiles"`
-	}{version, c.actions, len(c.data), c.adds}
+	}{version, c.actions, c.content.Size(), c.adds}
 	data, err := json.Marshal(hint)
 	if err != nil {
 		return err

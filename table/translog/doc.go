@@ -6,7 +6,7 @@
 //
 // v has 20 digits. A commit is the JSON lines of package action. A checkpoint of version v holds what versions 0..v add up to: protocol, metaData,
 // all txns, live adds, and removes younger than the retention. Checkpoints of the parquet format are JSON lines too: checkpointMetadata with the number
-// of lines first, then what a writer needs (protocol, metaData, txn, domainMetadata), then removes and adds. Of foreign Delta tables,
+// of lines and a checksum first, then what a writer needs (protocol, metaData, txn, domainMetadata), then removes and adds. Of foreign Delta tables,
 // multi-part checkpoints and v2 checkpoints with sidecars are read too.
 //
 // Invariants:

@@ -19,13 +19,8 @@ type Files struct {
 
 // Files replays the log at a version, or at the newest one (Latest), whole. The list of a table with many files is large; appending does not need it (T6).
 func (l *Log) Files(ctx context.Context, at int64) (*Files, error) {
-	return l.files(ctx, -1, at, false)
-}
-
-// files is Files; with light those that only the checkpoint names, which the state began with (State.base), are left out.
-func (l *Log) files(ctx context.Context, from, at int64, light bool) (*Files, error) {
 	f := &Files{}
-	s, err := l.replay(ctx, from, at, light, func() func(*action.Action) {
+	s, err := l.replay(ctx, -1, at, false, func() func(*action.Action) {
 		f.Live, f.Removed, f.added = map[action.FileKey]*action.Add{}, map[action.FileKey]*action.Remove{}, nil
 		return f.take
 	})
@@ -49,11 +44,6 @@ func (f *Files) take(a *action.Action) {
 		delete(f.Live, key)
 		f.Removed[key] = a.Remove
 	}
-}
-
-// names reports whether a file is among them, live or removed.
-func (f *Files) names(key action.FileKey) bool {
-	return f.Live[key] != nil || f.Removed[key] != nil
 }
 
 // Sorted are the live files in order of their paths.

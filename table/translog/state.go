@@ -28,6 +28,14 @@ type State struct {
 	before          *State // the state that it was put behind, if nobody has looked at that since: version, tip and metadata alone
 }
 
+// begin is the version of the first entry that the state was read from.
+func (s *State) begin() int64 {
+	if s.base == nil {
+		return 0
+	}
+	return s.base.version + 1
+}
+
 // emptyState is the state before version 0.
 func emptyState() *State {
 	return &State{Version: -1, checkpoint: -1, Txns: map[string]action.Txn{}, Domains: map[string]action.DomainMetadata{}}
