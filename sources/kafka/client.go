@@ -28,7 +28,7 @@ func (c client) Broker(id int) kmsg.Requestor { return c.Client.Broker(id) }
 
 // connect makes the client and the decompressor, which is the library's own, bounded by MaxDecompressed.
 func (s *Source) connect() error {
-	own, err := newClient(s.config)
+	own, err := newClient(s.config, kgo.WithPools(&s.scratch))
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (s *Source) connect() error {
 }
 
 // newClient makes the one client of a source. It consumes nothing by itself: fetches are requests of our own.
-func newClient(c Config) (*kgo.Client, error) {
-	cl, err := kgo.NewClient(options(c)...)
+func newClient(c Config, more ...kgo.Opt) (*kgo.Client, error) {
+	cl, err := kgo.NewClient(append(options(c), more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: client: %w", err)
 	}

@@ -40,7 +40,7 @@ type Config struct {
 	Schema *arrow.Schema  // of the values; nil infers one from the first messages and pins it in the checkpoint
 
 	FetchBytes      int32         // most bytes of one partition in one answer; 0 is 1 MiB. A larger batch of records still comes whole
-	BufferBytes     int64         // fetched and not yet decoded, in all; 0 is 32 MiB
+	BufferBytes     int64         // fetched and not yet decoded, in all; 0 is 16 MiB
 	MaxDecompressed int           // most bytes that one batch of records may decompress to; 0 is 64 MiB
 	RetryFor        time.Duration // how long to wait for brokers that do not answer; 0 is 1 min
 
@@ -89,7 +89,7 @@ func (c Config) withDefaults() Config {
 	c.OnDataLoss = cmp.Or(c.OnDataLoss, Fail)
 	c.Prefix = cmp.Or(c.Prefix, "_")
 	c.FetchBytes = cmp.Or(c.FetchBytes, 1<<20)
-	c.BufferBytes = cmp.Or(c.BufferBytes, 32<<20)
+	c.BufferBytes = cmp.Or(c.BufferBytes, 16<<20)
 	c.MaxDecompressed = cmp.Or(c.MaxDecompressed, 64<<20)
 	c.RetryFor = cmp.Or(c.RetryFor, time.Minute)
 	if c.Notice == nil {

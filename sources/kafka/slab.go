@@ -81,12 +81,13 @@ func (s *Source) parse(sl *slab, arena *arena) ([]*kgo.Record, error) {
 	if s.config.Isolation == ReadCommitted {
 		o.IsolationLevel = kgo.ReadCommitted()
 	}
+	unpack := s.unpack
 	if arena != nil {
-		arena.reset()
-		o.Pools = []kgo.Pool{arena}
+		arena.reset(&s.scratch)
+		o.Pools, unpack = []kgo.Pool{arena}, unpacker{s.unpack, arena}
 	}
 	decoded := 0
-	found, next := kgo.ProcessFetchPartition(o, sl.answer, s.unpack, func(m kgo.FetchBatchMetrics) { decoded += m.NumRecords })
+	found, next := kgo.ProcessFetchPartition(o, sl.answer, unpack, func(m kgo.FetchBatchMetrics) { decoded += m.NumRecords })
 	if found.Err == nil && next < sl.batches.next {
 		found.Err = s.reason(sl, o, next) // the library keeps silent about a batch that does not decompress, behind others that do
 	}
@@ -142,11 +143,35 @@ func (sl *slab) within(records []*kgo.Record) []*kgo.Record {
 // arena is memory for the records of one slab at a time. It is a pool that hands out pieces and wants none back: all are free at reset. The library sets
 // every field of the records that it decodes into a piece.
 type arena struct {
-	records []kgo.Record
-	used    int
+	records  []kgo.Record
+	used     int
+	unpacked [][]byte // the batches that they point into
 }
 
-func (a *arena) reset() { a.used = 0 }
+// reset gives back what the records of the last slab pointed into.
+func (a *arena) reset(to *scratch) {
+	a.used = 0
+	for i, b := range a.unpacked {
+		to.PutDecompressBytes(b)
+		a.unpacked[i] = nil
+	}
+	a.unpacked = a.unpacked[:0]
+}
+
+// unpacker decompresses batches for an arena.
+type unpacker struct {
+	kgo.Decompressor
+	*arena
+}
+
+// Decompress implements kgo.Decompressor.
+func (u unpacker) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
+	b, err := u.Decompressor.Decompress(src, codec)
+	if err == nil && codec != kgo.CodecNone {
+		u.unpacked = append(u.unpacked, b)
+	}
+	return b, err
+}
 
 // GetRecords implements kgo.PoolRecords.
 func (a *arena) GetRecords(n int) []kgo.Record {

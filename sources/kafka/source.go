@@ -35,6 +35,7 @@ type Source struct {
 	seen       traffic
 	feeds      feeds
 	shelf      shelf
+	scratch    scratch
 	closed     atomic.Bool
 	stalls     stalls
 	reports    *reports // nil without GroupID

@@ -320,6 +320,7 @@ func (w *writer) flush() bool {
 }
 
 func (w *writer) release() {
+	w.arena.reset(&w.source.scratch)
 	w.decoder.Release()
 	w.metadata.release()
 }
