@@ -74,7 +74,7 @@ var rules = []rule{
 var drivers = map[string][]string{
 	"github.com/twmb/franz-go":          {"sources/kafka", "sinks/kafka", "internal/...", "pipeline/..."},
 	"github.com/aws/aws-sdk-go-v2":      {"objstore/s3", "internal/..."},
-	"github.com/jackc/pgx":              {"sinks/postgres", "internal/..."},
+	"github.com/jackc/pgx":              {"sinks/postgres", "internal/...", "examples/..."},
 	"github.com/parquet-go/parquet-go":  {"arrowparquet", "checker", "internal/..."},
 	"github.com/duckdb/duckdb-go":       {"internal/duck", "internal/bench", "internal/e2e"},
 	"github.com/goccy/go-yaml":          {"pipeline/..."},

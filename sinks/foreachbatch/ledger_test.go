@@ -3,11 +3,15 @@
 package foreachbatch
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -311,4 +315,41 @@ func TestParquetAndBoxedRows(t *testing.T) {
 	if f.Rows() != 2 || !f.Schema().Equal(schema) {
 		t.Error(f.Rows(), f.Schema())
 	}
+}
+
+// holdsFile, in the environment, makes a run of this test's binary hold a DuckDB file until its input ends.
+const holdsFile = "FOREACHBATCH_TEST_HOLDS"
+
+// TestAFileThatAnotherProcessHasOpenIsTriedAgain: DuckDB lets one process in.
+func TestAFileThatAnotherProcessHasOpenIsTriedAgain(t *testing.T) {
+	if file := os.Getenv(holdsFile); file != "" {
+		db, err := sql.Open("duckdb", file)
+		must(t, err)
+		must(t, db.PingContext(t.Context()))
+		fmt.Println("held")
+		_, err = io.Copy(io.Discard, os.Stdin)
+		must(t, errors.Join(err, db.Close()))
+		return
+	}
+	file := filepath.Join(t.TempDir(), "x.duckdb")
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	other.Env = append(os.Environ(), holdsFile+"="+file)
+	in, err := other.StdinPipe()
+	must(t, err)
+	out, err := other.StdoutPipe()
+	must(t, err)
+	must(t, other.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	if line != "held\n" {
+		t.Fatal(line)
+	}
+	apply, err := DuckDB(DuckDBConfig{Path: file, SQL: []string{"SELECT 1"}})
+	must(t, err)
+	rows := items(t, itemSchema, `[{"id":1}]`)
+	if err := start(t, 1, apply).give(0, "0", rows); !errcode.Has(err, errcode.DuckDBLocked) || errcode.ClassOf(err) != errcode.Retry {
+		t.Error(err)
+	}
+	must(t, errors.Join(in.Close(), other.Wait()))
+	must(t, start(t, 1, apply).give(0, "0", rows))
 }
