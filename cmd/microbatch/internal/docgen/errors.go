@@ -11,7 +11,7 @@ import (
 var families = [][2]string{
 	{"MB10", "Pipeline file and command line"}, {"MB11", "Checkpoint and recovery"}, {"MB12", "Table and its log"}, {"MB13", "Stores: disk and S3"},
 	{"MB20", "Kafka source"}, {"MB21", "Files and generated sources"}, {"MB30", "Rows that do not decode"}, {"MB31", "Files that do not decode"},
-	{"MB40", "Transforms"}, {"MB50", "Other sinks"}, {"MB60", "Engine"},
+	{"MB40", "Transforms"}, {"MB50", "Other sinks"}, {"MB51", "Kafka sink"}, {"MB52", "PostgreSQL sink"}, {"MB60", "Engine"},
 }
 
 // classes say what each class means, in the order of the exit codes.
@@ -49,6 +49,7 @@ The class of an error decides what the engine does, and the exit code of the com
 	}
 	b.WriteString("\nExit code 0 is success, 1 also an error without a class.\n")
 	all := errcode.All()
+	listed := 0
 	for _, f := range families {
 		fmt.Fprintf(&b, "\n## %sxx: %s\n\n", f[0], f[1])
 		count := 0
@@ -61,6 +62,10 @@ The class of an error decides what the engine does, and the exit code of the com
 		if count == 0 {
 			b.WriteString("None yet.\n")
 		}
+		listed += count
+	}
+	if listed != len(all) {
+		return "", fmt.Errorf("docs/errors.md: %d of %d codes belong to no family", len(all)-listed, len(all))
 	}
 	return strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"), nil
 }
