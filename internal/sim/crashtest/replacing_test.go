@@ -31,6 +31,7 @@ func TestReplacing(t *testing.T) {
 		{name: "upsert, partitions", sink: partitioned, bad: true, history: batches(3), rows: batchRows},
 		{name: "upsert, pending batch", sink: upsert, bad: true, history: pending, rows: batchRows},
 		{name: "upsert, read ahead", sink: upsert, ahead: true, history: batches(1), rows: 2 * batchRows},
+		{name: "upsert, new column", sink: upsert, evolved: true, history: batches(2), rows: batchRows},
 		{name: "upsert, upkeep", sink: upkeep, history: aged, rows: batchRows},
 		{name: "append what is new", sink: known, history: batches(1), rows: 2 * batchRows},
 	}
