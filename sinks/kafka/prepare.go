@@ -76,22 +76,34 @@ func (s *Sink) whose(ctx context.Context, err error) error {
 	return err
 }
 
+// output is what all parts of a batch produce.
+type output struct {
+	to           Producer // nil: rows are only counted
+	done         func(*kgo.Record, error)
+	rows, bytes  atomic.Int64
+	handed, back atomic.Int64 // records that the producer was given, and those that it is done with
+	broken       atomic.Bool  // the producer has failed
+}
+
 // pull pulls all parts at once and hands their records to the producer; nil: they are only counted. What fails first ends it.
 func (s *Sink) pull(ctx context.Context, b *batch.Batch, p *pending, to Producer) error {
 	own, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var rows, bytes atomic.Int64
-	var broken atomic.Bool
-	done := func(r *kgo.Record, err error) {
-		if err != nil {
-			broken.Store(true)
-			stop(s.refused(r, err))
+	out := &output{to: to}
+	fail := func(err error) {
+		out.broken.Store(true)
+		stop(err)
+	}
+	out.done = func(r *kgo.Record, err error) {
+		if out.back.Add(1); err != nil {
+			fail(s.refused(r, err))
 		}
 	}
+	go s.watch(own, out, fail) // ends with own
 	var parts sync.WaitGroup
 	for _, part := range b.Parts {
 		parts.Go(func() {
-			if err := s.pullPart(own, part, to, done, &rows, &bytes); err != nil {
+			if err := s.pullPart(own, part, out); err != nil {
 				stop(err)
 			}
 		})
@@ -99,47 +111,67 @@ func (s *Sink) pull(ctx context.Context, b *batch.Batch, p *pending, to Producer
 	parts.Wait()
 	if to != nil && own.Err() == nil {
 		if err := to.Flush(own); err != nil {
-			broken.Store(true)
-			stop(s.explain(err, "write the last records"))
+			fail(s.explain(err, "write the last records"))
 		}
 	}
-	p.rows, p.bytes, p.broken = rows.Load(), bytes.Load(), broken.Load()
+	p.rows, p.bytes, p.broken = out.rows.Load(), out.bytes.Load(), out.broken.Load()
 	return context.Cause(own)
 }
 
-func (s *Sink) pullPart(ctx context.Context, part batch.Part, to Producer, done func(*kgo.Record, error), rows, bytes *atomic.Int64) error {
+// watch fails a batch of which nothing is acknowledged any more: the library waits for ever for a record that may have arrived, since it could not use the producer
+// after that. We give the producer up instead.
+func (s *Sink) watch(ctx context.Context, out *output, fail func(error)) {
+	tick := time.NewTicker(s.cfg.RetryFor / 10)
+	defer tick.Stop()
+	last, since := int64(-1), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if back := out.back.Load(); back != last || back == out.handed.Load() {
+			last, since = back, time.Now()
+		}
+		if time.Since(since) >= s.cfg.RetryFor {
+			fail(errcode.KafkaUnreachable.New(s.cfg.access().String(), "of %d records that were sent none was acknowledged for %s", out.handed.Load()-last, s.cfg.RetryFor))
+			return
+		}
+	}
+}
+
+func (s *Sink) pullPart(ctx context.Context, part batch.Part, out *output) error {
 	maker, err := newRecorder(s.columns, s.cfg.Topic)
 	if err != nil {
 		return err
 	}
 	for c, err := range part.Chunks(ctx) {
+		if err == nil {
+			err = out.produce(ctx, maker, c)
+		}
 		if err != nil {
 			return err
 		}
-		n, size, err := produce(ctx, maker, c, to, done)
-		if err != nil {
-			return err
-		}
-		rows.Add(n)
-		bytes.Add(size)
 	}
 	return nil
 }
 
 // produce hands the records of a chunk over and releases it.
-func produce(ctx context.Context, maker *recorder, c batch.Chunk, to Producer, done func(*kgo.Record, error)) (rows, bytes int64, err error) {
+func (o *output) produce(ctx context.Context, maker *recorder, c batch.Chunk) error {
 	defer c.Release()
-	if to == nil || c.Record == nil {
-		return c.Rows(), 0, nil
+	if o.to != nil && c.Record != nil {
+		records, bytes, err := maker.records(c.Record)
+		if err != nil {
+			return err
+		}
+		o.handed.Add(int64(len(records)))
+		o.bytes.Add(bytes)
+		for i := range records {
+			o.to.Produce(ctx, &records[i], o.done)
+		}
 	}
-	records, bytes, err := maker.records(c.Record)
-	if err != nil {
-		return 0, 0, err
-	}
-	for i := range records {
-		to.Produce(ctx, &records[i], done)
-	}
-	return c.Rows(), bytes, context.Cause(ctx)
+	o.rows.Add(c.Rows())
+	return context.Cause(ctx)
 }
 
 // refused is the error of a record that was not written.

@@ -23,6 +23,7 @@ const (
 type producing struct {
 	client   *kgo.Client
 	id       string // transactional; "" for none
+	patience time.Duration
 	producer int64
 	epoch    int16
 
@@ -50,7 +51,7 @@ func (b *brokers) Producer(ctx context.Context, transactionalID string) (Produce
 	if err != nil {
 		return nil, fmt.Errorf("kafka: producer: %w", err)
 	}
-	p := &producing{client: client, id: transactionalID}
+	p := &producing{client: client, id: transactionalID, patience: b.config.RetryFor}
 	if transactionalID != "" {
 		ctx, cancel := context.WithTimeout(ctx, b.config.RetryFor)
 		defer cancel()
@@ -140,8 +141,10 @@ func (p *producing) Positions(ctx context.Context, group string, at map[Partitio
 	return nil
 }
 
-// End implements Producer.
+// End implements Producer. The library would wait for a former transaction of the id for as long as its context lasts.
 func (p *producing) End(ctx context.Context, commit bool) error {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
 	if !commit {
 		if err := p.client.AbortBufferedRecords(ctx); err != nil {
 			return err

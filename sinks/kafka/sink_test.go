@@ -299,6 +299,7 @@ func TestPositionsOfTheSourceAreCommittedWithTheRecords(t *testing.T) {
 type withFailures struct {
 	Cluster
 	init, positions, end error
+	stuck                bool // records are never acknowledged
 }
 
 func (c *withFailures) Producer(ctx context.Context, id string) (Producer, error) {
@@ -312,6 +313,19 @@ func (c *withFailures) Producer(ctx context.Context, id string) (Producer, error
 type failing struct {
 	Producer
 	c *withFailures
+}
+
+func (p failing) Produce(ctx context.Context, r *kgo.Record, done func(*kgo.Record, error)) {
+	if !p.c.stuck {
+		p.Producer.Produce(ctx, r, done)
+	}
+}
+
+func (p failing) Flush(ctx context.Context) error {
+	if p.c.stuck {
+		<-ctx.Done()
+	}
+	return p.Producer.Flush(ctx)
 }
 
 func (p failing) Positions(ctx context.Context, group string, at map[Partition]Position) error {
@@ -408,6 +422,27 @@ func TestWhatAFailureMeans(t *testing.T) {
 	p := k.prepared(s, 0)
 	if r, err := s.Commit(t.Context(), p); err != nil || r.Outcome != sinks.Committed {
 		t.Errorf("at last: %v, %v, %v", r.Outcome, r.Why, err)
+	}
+}
+
+// A broker that takes records and answers no more makes the attempt fail, and the next one has another producer.
+func TestRecordsThatAreNeverAcknowledgedAreGivenUp(t *testing.T) {
+	k := fake(t)
+	topic := k.topic(1)
+	s, f := k.failures(topic)
+	if err := s.Recover(t.Context(), sinktest.Query("q", 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	f.stuck = true
+	if _, err := s.Prepare(t.Context(), sinktest.Batch(0, "a", memory.DefaultAllocator, []int64{1})); !errcode.Has(err, errcode.KafkaUnreachable) || s.producer != nil {
+		t.Errorf("%v, producer kept: %v", err, s.producer != nil)
+	}
+	f.stuck = false
+	if r, err := s.Commit(t.Context(), k.prepared(s, 0)); err != nil || r.Outcome != sinks.Committed {
+		t.Fatal(r, err)
+	}
+	if d := cmp.Diff([]int64{0}, k.ids(topic)); d != "" {
+		t.Error(d)
 	}
 }
 
