@@ -154,7 +154,7 @@ func TestEachOperationDiesOrLosesItsAnswer(t *testing.T) {
 	runs := 0
 	for _, c := range modes {
 		for _, first := range []Fate{FailsFirst, FailsAfter, DiesFirst, DiesAfter} {
-			for n, more := 0, true; more; n++ {
+			for n, more := 0, true; more && !t.Failed(); n++ {
 				for m, again := 0, true; again && !t.Failed(); m++ {
 					more, again = false, false
 					second := []Fate{FailsAfter, DiesFirst, DiesAfter}[(n+m)%3]
