@@ -97,7 +97,9 @@ func parsePosition(o ident.Offset) (position, error) {
 }
 
 // Positions implements sources.Positioner: an offset is a position of a consumer group as it stands.
-func (s *Source) Positions(o ident.Offset) (map[string]map[int32]int64, error) { return parsePosition(o) }
+func (s *Source) Positions(o ident.Offset) (map[string]map[int32]int64, error) {
+	return parsePosition(o)
+}
 
 func clonePosition(p position) position {
 	c := position{}
