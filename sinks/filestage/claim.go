@@ -2,6 +2,7 @@ package filestage
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -20,9 +21,6 @@ func (s *Sink) claim(q sinks.QueryInfo) error {
 			return err
 		}
 	}
-	if err := d.replace(l.owner(), owner{Pipeline: q.Name, Query: q.ID, Shard: q.Shard.String()}); err != nil {
-		return err
-	}
 	if err := d.fencedBy(l, q.Epoch); err != nil {
 		return err
 	}
@@ -33,6 +31,9 @@ func (s *Sink) claim(q sinks.QueryInfo) error {
 	if err := d.fencedBy(l, q.Epoch); err != nil { // it looked between our look and our folder, and may not have seen it
 		return errors.Join(err, d.removeAll(l.ground(q.Epoch)))
 	}
+	if err := d.replace(l.owner(), l.ground(q.Epoch), owner{Pipeline: q.Name, Query: q.ID, Shard: q.Shard.String()}); err != nil {
+		return err
+	}
 	if err := d.tidy(l); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (s *Sink) claim(q sinks.QueryInfo) error {
 	}
 	for _, e := range epochs {
 		if e < q.Epoch {
-			if err := d.Rename(l.ground(e), l.gone(e)); err != nil { // in one step: an attempt that is deleted file by file could still be renamed
+			if err := d.Rename(l.ground(e), l.gone(e)); err != nil && !errors.Is(err, fs.ErrNotExist) { // in one step: an attempt that is deleted file by file could still be renamed; who else starts may take it first
 				return d.failed("rename", l.ground(e), err)
 			}
 		}

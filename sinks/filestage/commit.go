@@ -23,6 +23,9 @@ func (s *Sink) Commit(_ context.Context, staged sinks.Pending) (sinks.Result, er
 	if r.Batch < s.last {
 		return sinks.Result{Version: -1}, errcode.ForeignDigest.New(s.disk.URL(), "it holds batch %s of query %s, this is batch %s", s.last, r.Query, r.Batch)
 	}
+	if r.Batch == s.last { // readers may have deleted its folder: a rename would make it again
+		return s.refused(p, fs.ErrExist)
+	}
 	failpoint.Hit("filestage.before-rename")
 	switch err := s.disk.Rename(p.dir, s.at.batch(r.Batch)); {
 	case err == nil:
@@ -40,7 +43,10 @@ func (s *Sink) settled(r *record, outcome sinks.Outcome) (sinks.Result, error) {
 	if err := s.disk.sync("."); err != nil {
 		return sinks.Result{Version: -1}, err
 	}
-	if err := s.disk.enter(s.at, r); err != nil {
+	if err := s.disk.enter(s.at, s.at.ground(s.query.Epoch), r); err != nil {
+		if fenced := s.disk.fencedBy(s.at, s.query.Epoch); errcode.Has(fenced, errcode.DriverFenced) { // it took the ground after our rename, and enters the batch itself
+			return sinks.Result{Outcome: sinks.Fenced, Version: -1, Why: fenced}, nil
+		}
 		return sinks.Result{Version: -1}, err
 	}
 	s.last = r.Batch

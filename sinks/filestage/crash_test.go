@@ -4,6 +4,7 @@ package filestage
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"microbatch/ident"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
+	"microbatch/objstore/localfs"
 	"microbatch/sinks"
 	"microbatch/sinks/sinktest"
 )
@@ -154,7 +156,86 @@ func TestReadersMayDeleteWhatTheyHaveRead(t *testing.T) {
 	if v := next.Visible(); v.Batch != 2 || !v.HasDigest {
 		t.Errorf("%+v", v)
 	}
+	next.Commit(sinks.AlreadyCommitted, 2, "a", []int64{2}) // as with transforms that must see the rows again
 	if got := ids(t, dir); len(got) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestTwoStartsTakeTheSameGround: of two drivers that start at once, both take what a dead one left. The newer one starts, whoever comes first.
+func TestTwoStartsTakeTheSameGround(t *testing.T) {
+	for step := range 40 {
+		dir := t.TempDir()
+		sinktest.Start(t, harness(t, dir), sinktest.Query("q", 1), nil).Prepare(0, "a", []int64{1})
+		disk, err := localfs.OS(dir)
+		must(t, err)
+		c := config(dir)
+		c.FS = &between{FS: disk, left: step, act: func() {
+			other, err := New(config(dir))
+			must(t, err)
+			if err := other.Recover(t.Context(), sinktest.Query("q", 2), nil); err != nil && !errcode.Has(err, errcode.DriverFenced) {
+				t.Errorf("step %d: the older one: %v", step, err)
+			}
+		}}
+		newer, err := New(c)
+		must(t, err)
+		if err := newer.Recover(t.Context(), sinktest.Query("q", 3), nil); err != nil {
+			t.Errorf("step %d: the newer one: %v", step, err)
+		}
+	}
+}
+
+// between does something before one of the changes of a file system.
+type between struct {
+	localfs.FS
+	left int
+	act  func()
+}
+
+func (b *between) step() {
+	if b.left--; b.left == -1 {
+		b.act()
+	}
+}
+
+func (b *between) Create(name string, mode fs.FileMode) (localfs.File, error) {
+	b.step()
+	return b.FS.Create(name, mode)
+}
+
+func (b *between) Rename(from, to string) error {
+	b.step()
+	return b.FS.Rename(from, to)
+}
+
+func (b *between) Remove(name string) error {
+	b.step()
+	return b.FS.Remove(name)
+}
+
+func (b *between) Mkdir(name string, mode fs.FileMode) error {
+	b.step()
+	return b.FS.Mkdir(name, mode)
+}
+
+// TestAZombieThatWasOvertakenAfterItsRename: its batch counts, its successor has entered it, and it stops.
+func TestAZombieThatWasOvertakenAfterItsRename(t *testing.T) {
+	dir := t.TempDir()
+	h := harness(t, dir)
+	old := sinktest.Start(t, h, sinktest.Query("q", 1), nil)
+	staged := old.Prepare(0, "a", []int64{1})
+	var next *sinktest.Driver
+	remove := failpoint.Set("filestage.renamed", func(int) error {
+		next = sinktest.Start(t, h, sinktest.Query("q", 2), nil)
+		return nil
+	})
+	old.Finish(sinks.Fenced, staged)
+	remove()
+	if v := next.Visible(); v.Batch != 0 || v.Epoch != 2 {
+		t.Errorf("%+v", v)
+	}
+	next.Commit(sinks.Committed, 1, "b", []int64{2})
+	if got := ids(t, dir); !slices.Equal(got, []int64{1, 2}) {
 		t.Error(got)
 	}
 }

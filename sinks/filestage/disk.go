@@ -67,9 +67,9 @@ func syncFile(f localfs.File) error {
 	return nil
 }
 
-// replace puts a small file in place of another, in one durable step.
-func (d disk) replace(name string, value any) error {
-	next := name + ".tmp"
+// replace puts a small file in place of another, in one durable step. It is written on the ground of the epoch, where no other driver writes.
+func (d disk) replace(name, ground string, value any) error {
+	next := path.Join(ground, path.Base(name))
 	if err := d.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return d.failed("remove", next, err)
 	}

@@ -86,9 +86,9 @@ func (d disk) record(id ident.BatchID, name string) (*record, error) {
 	return r, nil
 }
 
-// enter puts the record into the ledger and forgets one that is old.
-func (d disk) enter(l layout, r *record) error {
-	if err := d.replace(l.entry(r.Batch), r); err != nil {
+// enter puts the record into the ledger, by way of the ground, and forgets one that is old.
+func (d disk) enter(l layout, ground string, r *record) error {
+	if err := d.replace(l.entry(r.Batch), ground, r); err != nil {
 		return err
 	}
 	old := l.entry(r.Batch - kept)

@@ -129,7 +129,7 @@ func (s *Sink) Recover(_ context.Context, q sinks.QueryInfo, _ *sinks.Intent) er
 		return err
 	}
 	s.last = newest.Batch
-	return s.disk.enter(s.at, newest)
+	return s.disk.enter(s.at, s.at.ground(q.Epoch), newest)
 }
 
 // Fence claims the folder for an epoch without a batch. Where there is no folder there is nothing to fence.
