@@ -47,7 +47,8 @@ func (b Batch) admit(newest *entry, epoch ident.Epoch) (apply bool, err error) {
 // Ledger makes a function for Config.Func out of one that applies a batch in a transaction: the batch is noted in the same transaction, in the table
 // microbatch_ledger, which is made if it is missing, and a batch that is noted is skipped. With Config.Exact = ByLedger the query is then exactly once.
 //
-// db is any database with transactions that takes parameters as $1: PostgreSQL, DuckDB, SQLite. It stays the caller's. apply neither commits nor rolls back.
+// db is any database with transactions that takes parameters as $1: PostgreSQL, DuckDB, SQLite. It stays the caller's. apply neither commits nor rolls back. PostgreSQL
+// must be at its own default, read committed: a driver that was overtaken must see in the middle of its transaction what others have committed.
 func Ledger(db *sql.DB, apply func(ctx context.Context, tx *sql.Tx, b Batch) error) func(ctx context.Context, b Batch) error {
 	return func(ctx context.Context, b Batch) error {
 		if _, err := db.ExecContext(ctx, ledgerSQL); err != nil {
@@ -80,6 +81,13 @@ func noted(ctx context.Context, tx *sql.Tx, b Batch, apply func(context.Context,
 	// The entry comes first: of two drivers that apply the same batch at once, the second waits here for the first, and then fails.
 	if _, err := tx.ExecContext(ctx, "INSERT INTO "+ledgerTable+" VALUES ($1, $2, $3, $4, $5)", string(b.Query), int64(b.ID), int64(b.Epoch), b.Digest.String(), b.Count); err != nil {
 		return fmt.Errorf("note the batch in %s: %w", ledgerTable, err)
+	}
+	// A driver that slept before its entry may find no other in its place: its successors have applied the batch, and many more, and have forgotten it. Their newest is still there.
+	if newest, epoch, err = newestEntry(ctx, tx, b.Query); err != nil {
+		return fmt.Errorf("read %s again: %w", ledgerTable, err)
+	}
+	if _, err := b.admit(newest, epoch); err != nil {
+		return err
 	}
 	if _, err := tx.ExecContext(ctx, "DELETE FROM "+ledgerTable+" WHERE query_id = $1 AND batch_id < $2", string(b.Query), int64(b.ID)-keptEntries); err != nil {
 		return fmt.Errorf("tidy %s: %w", ledgerTable, err)
