@@ -31,6 +31,19 @@ func Fill(sql string, literals map[string]string) (string, error) {
 	return out.String(), nil
 }
 
+// Verb is the word that a statement begins with, in capitals, behind comments and empty statements; "" if it begins with none.
+func Verb(sql string) string {
+	for {
+		sql = strings.TrimLeft(sql, " \t\r\n\f\v;(")
+		switch {
+		case strings.HasPrefix(sql, "--"), strings.HasPrefix(sql, "/*"):
+			sql = sql[skipped(sql):]
+		default:
+			return strings.ToUpper(word(sql))
+		}
+	}
+}
+
 // Text is a text as an SQL literal.
 func Text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 

@@ -28,6 +28,16 @@ func TestFill(t *testing.T) {
 	}
 }
 
+func TestVerb(t *testing.T) {
+	for sql, want := range map[string]string{
+		"commit": "COMMIT", " ;\n-- a\n/* b */ Begin Transaction": "BEGIN", "(SELECT 1)": "SELECT", "'x'": "", "": "", "-- only": "", "/* open": "",
+	} {
+		if have := Verb(sql); have != want {
+			t.Errorf("%q: %q, want %q", sql, have, want)
+		}
+	}
+}
+
 func TestTextIsOneLiteral(t *testing.T) {
 	if got := Text(`a'b\`); got != `'a''b\'` {
 		t.Error(got)
