@@ -126,12 +126,11 @@ func scenarios(point string, all bool) map[string]scenario {
 		return map[string]scenario{"": optimizing()}
 	case "vacuum":
 		return map[string]scenario{"": vacuuming()}
-	case "postgres": // TestPostgresKilledAtEachPoint
-		return nil
 	case "foreachbatch":
 		return map[string]scenario{"": handing()}
-	}
-	if kind == "kafka" { // of a sink that needs a broker: TestKafkaToKafkaKilledAtEachPoint
+	case "filestage":
+		return map[string]scenario{"": staging()}
+	case "kafka", "postgres": // they need servers: TestKafkaToKafkaKilledAtEachPoint, TestPostgresKilledAtEachPoint
 		return nil
 	}
 	places := maps.Clone(everyPlace)

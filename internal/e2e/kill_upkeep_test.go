@@ -182,6 +182,25 @@ func (w *ordersWorld) vacuumed() {
 	w.tableInOrder("table")
 }
 
+// staging makes batches folders of files.
+func staging() scenario {
+	return onOrders(func(t *testing.T) *ordersWorld {
+		w := &ordersWorld{world: &world{t: t, dir: t.TempDir(), format: "parquet"}}
+		w.root = w.dir
+		w.orderPipeline(5, "files: {path: out}")
+		return w
+	}, startOnce, func(w *ordersWorld) {
+		w.orderPipeline(6, "files: {path: out}")
+		w.catchUp()
+		w.checkpointInOrder()
+		want := orders.Expect(1, int64(w.batches*ordersPerBatch))
+		got := w.query("SELECT count(*) || ' ' || count(DISTINCT order_id) || ' ' || (sum(amount) * 100)::BIGINT AS f FROM read_json('" + w.dir + "/out/batch-*/*.ndjson')")
+		if got != fmt.Sprintf("f\n%d %d %d", want.Events, want.Orders, want.Cents) {
+			w.t.Errorf("the folders hold %q, want %+v", got, want)
+		}
+	})
+}
+
 // handing hands batches to a program that keeps what it is given, each time under another name.
 func handing() scenario {
 	const sink = `foreachbatch: {command: [sh, -c, "mkdir -p given && f=given/$MICROBATCH_QUERY_ID.$MICROBATCH_BATCH_ID.$$ && cat > $f.half && mv $f.half $f"]}`

@@ -92,7 +92,7 @@ var fenced = regexp.MustCompile(`error: (` + strings.Join([]string{errcode.Drive
 func overtaken(t *testing.T) []string {
 	return slices.DeleteFunc(points(t), func(name string) bool {
 		kind, _, _ := strings.Cut(name, ".")
-		return slices.Contains([]string{"purge", "cleanup", "optimize", "vacuum", "foreachbatch", "localfs", "s3"}, kind)
+		return slices.Contains([]string{"purge", "cleanup", "optimize", "vacuum", "foreachbatch", "localfs", "s3", "filestage", "kafka", "postgres"}, kind)
 	})
 }
 
