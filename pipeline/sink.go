@@ -13,6 +13,7 @@ import (
 	"microbatch/sinks/console"
 	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
+	"microbatch/sinks/postgres"
 	"microbatch/sources"
 )
 
@@ -42,6 +43,11 @@ func (b builder) sink(ctx context.Context, source sources.Source) (sinks.Sink, e
 
 func (b builder) foreachBatch(f *config.ForeachBatch) (sinks.Sink, error) {
 	c := foreachbatch.Config{Command: f.Command, Dir: b.c.Dir(), Timeout: f.Timeout.D(), Output: b.Programs}
+	if f.Postgres != nil {
+		return postgres.New(postgres.Config{
+			URL: f.Postgres.URL, Password: f.Postgres.Password.Value(), Mode: postgres.SQL, SQL: f.SQL, Timeout: f.Timeout.D(), RetryFor: b.RetryFor, JSON: json.NewEncoder,
+		})
+	}
 	if len(f.SQL) > 0 {
 		apply, err := foreachbatch.DuckDB(foreachbatch.DuckDBConfig{Path: f.DuckDB, SQL: f.SQL, Threads: runtime.GOMAXPROCS(0)})
 		if err != nil {

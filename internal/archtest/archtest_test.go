@@ -56,6 +56,7 @@ var rules = []rule{
 	{"sinks/filestage", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore", "objstore/localfs", "sinks"}, "folders are renamed, which only a disk has"},
 	{"sinks/sinktest", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore/...", "sinks"}, "a conformance suite"},
 	{"sinks/kafka", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore", "sinks", "internal/kafkaclient"}, "a cluster is reached in one way"},
+	{"sinks/postgres", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore", "sinks", "internal/sqlvars"}, "statements name the batch"},
 	{"sinks/...", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore", "sinks"}, "adapters know their contract, not each other"},
 	{"engine", []string{"ident", "guarantee", "schema", "batch", "objstore", "codec", "sources", "transforms", "sinks", "checkpointlog", "state"}, "the engine knows contracts, never adapters"},
 	{"query", []string{"ident", "schema", "batch", "objstore", "arrowparquet", "table/...", "internal/duck"}, "snapshots as views"},

@@ -44,6 +44,15 @@ func Verb(sql string) string {
 	}
 }
 
+// EndsTransaction is the first word of a statement, in capitals, if it may begin or end a transaction, and so part rows from what is noted with them; "" for others.
+func EndsTransaction(sql string) string {
+	switch verb := Verb(sql); verb {
+	case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "PREPARE":
+		return verb
+	}
+	return ""
+}
+
 // Text is a text as an SQL literal.
 func Text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 

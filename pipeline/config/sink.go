@@ -12,7 +12,7 @@ type Sink struct {
 	Postgres *Postgres `yaml:"postgres" one:"kind of sink"`
 	// Topics of a Kafka cluster: exactly once.
 	Kafka *KafkaSink `yaml:"kafka" one:"kind of sink"`
-	// A program of yours that is run for each batch: at least once, exactly once if it keeps the batch id. Or SQL statements in a DuckDB database: exactly once.
+	// A program of yours that is run for each batch: at least once, exactly once if it keeps the batch id. Or SQL statements in DuckDB or PostgreSQL: exactly once.
 	ForeachBatch *ForeachBatch `yaml:"foreachbatch" one:"kind of sink"`
 	// A service that gets a request for each row: at least once, exactly once if it honours the Idempotency-Key.
 	HTTP *HTTPSink `yaml:"http" one:"kind of sink"`
@@ -94,12 +94,22 @@ type Postgres struct {
 type ForeachBatch struct {
 	// The program and its arguments. It reads one Arrow IPC stream on its standard input and exits with 0 when the batch is applied.
 	Command []string `yaml:"command" one:"way to apply a batch"`
-	// Statements, one each, run in order in one transaction with a ledger of the batches. The rows are the table `batch`; `$query_id`, `$batch_id` and `$epoch` say which batch it is.
+	// Statements, one each, run in order in one transaction with a ledger of the batches. The rows are the table `batch`; `$query_id` and `$batch_id` say which batch it is.
 	SQL []string `yaml:"sql" one:"way to apply a batch"`
 	// The file of the DuckDB database that sql runs in. It is made if it is missing, and open only while a batch is applied.
 	DuckDB string `yaml:"duckdb"`
+	// The PostgreSQL database that sql runs in.
+	Postgres *Database `yaml:"postgres"`
 	// A program or statement that takes longer is ended and the batch tried again. `0s` is no limit.
 	Timeout Duration `yaml:"timeout" default:"0s"`
+}
+
+// Database is a PostgreSQL database.
+type Database struct {
+	// The database: `postgres://user@host:5432/database?sslmode=verify-full`, with libpq's parameters. It holds no password.
+	URL string `yaml:"url" need:"true"`
+	// The password, as `env:NAME` or `file:PATH`. Left out: PGPASSWORD or ~/.pgpass decide.
+	Password Secret `yaml:"password"`
 }
 
 // HTTPSink sends each row as a request of its own.

@@ -180,17 +180,7 @@ func (v validator) sink() {
 
 func (v validator) postgres(p *Postgres) {
 	const at = "sink.postgres."
-	u, err := url.Parse(p.URL)
-	switch {
-	case p.URL == "":
-	case err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql": // the error would print the URL, and with it a password
-		v.wrong(at+"url", "want a URL such as postgres://user@host:5432/database")
-	default:
-		_, inUser := u.User.Password()
-		if q := u.Query(); inUser || q.Has("password") || q.Has("sslpassword") {
-			v.wrong(at+"url", "a URL holds no password; it belongs in password, as an env: or file: reference")
-		}
-	}
+	v.postgresURL("sink.postgres", p.URL)
 	switch n := len(p.Keys); {
 	case p.Mode == "append" && n > 0:
 		v.clash(at+"keys", at+"keys: they are for mode upsert and ledger; set mode or remove them")
@@ -214,16 +204,44 @@ func (v validator) postgres(p *Postgres) {
 	}
 }
 
+// postgresURL checks where a database is: at is the key that holds url.
+func (v validator) postgresURL(at, text string) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+	case err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql": // the error would print the URL, and with it a password
+		v.wrong(at+".url", "want a URL such as postgres://user@host:5432/database")
+	default:
+		_, inUser := u.User.Password()
+		if q := u.Query(); inUser || q.Has("password") || q.Has("sslpassword") {
+			v.wrong(at+".url", "a URL holds no password; it belongs in password, as an env: or file: reference")
+		}
+	}
+}
+
 func (v validator) foreachBatch(f *ForeachBatch) {
-	switch at := "sink.foreachbatch.duckdb"; {
-	case len(f.SQL) > 0 && f.DuckDB == "":
-		v.missing(at, "sql runs in a DuckDB database: add duckdb: path")
-	case f.DuckDB != "" && len(f.SQL) == 0:
-		v.clash(at, "%s: it is for sql; a command has its own way to its database", at)
+	sql, databases := len(f.SQL) > 0, 0
+	for key, given := range map[string]bool{"duckdb": f.DuckDB != "", "postgres": f.Postgres != nil} {
+		if at := "sink.foreachbatch." + key; given && !sql {
+			v.clash(at, "%s: it is for sql; a command has its own way to its database", at)
+		}
+		if given {
+			databases++
+		}
+	}
+	if sql && databases != 1 {
+		v.clash("sink.foreachbatch.sql", "sink.foreachbatch.sql: it runs in exactly one database: duckdb: path, or postgres: {url: ...}")
+	}
+	if p := f.Postgres; p != nil {
+		v.postgresURL("sink.foreachbatch.postgres", p.URL)
 	}
 	for i, text := range f.SQL {
-		if _, err := sqlvars.Fill(text, map[string]string{"query_id": "", "batch_id": "", "epoch": ""}); err != nil {
-			v.wrong("sink.foreachbatch.sql["+strconv.Itoa(i)+"]", "%v", err)
+		at := "sink.foreachbatch.sql[" + strconv.Itoa(i) + "]"
+		if _, err := sqlvars.Fill(text, map[string]string{"query_id": "", "batch_id": ""}); err != nil {
+			v.wrong(at, "%v", err)
+		}
+		if verb := sqlvars.EndsTransaction(text); verb != "" {
+			v.wrong(at, "%s is not allowed: the transaction is the sink's, which notes the batch in it", verb)
 		}
 	}
 }

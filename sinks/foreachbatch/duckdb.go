@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,15 +40,12 @@ func DuckDB(c DuckDBConfig) (func(ctx context.Context, b Batch) error, error) {
 		if _, err := sqlvars.Fill(text, literals(Batch{})); err != nil {
 			return nil, fmt.Errorf("duckdb: statement %d: %w", i+1, err)
 		}
-		if verb := sqlvars.Verb(text); slices.Contains(endsTransactions, verb) {
+		if verb := sqlvars.EndsTransaction(text); verb != "" {
 			return nil, fmt.Errorf("duckdb: statement %d: %s is not allowed: the transaction is the sink's, which notes the batch in it", i+1, verb)
 		}
 	}
 	return c.apply, nil
 }
-
-// endsTransactions are what would part a batch from its entry in the ledger.
-var endsTransactions = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 // literals are the facts of a batch that statements may name.
 func literals(b Batch) map[string]string {

@@ -26,7 +26,7 @@ func (c Config) checkPlace(p Place) error {
 	if len(faults) > 0 {
 		return errcode.PostgresTable.New(c.Table, "%s", strings.Join(faults, "; "))
 	}
-	if t := p.Target; t != nil {
+	if t := p.Target; t != nil && c.Mode != SQL {
 		if t.Kind != "r" && t.Kind != "p" {
 			wrong("it is no table; rows of a view or of a foreign table are not part of the transaction")
 		}
@@ -53,7 +53,7 @@ func (c Config) checkRights(p Place) error {
 		table *Table
 		name  string
 		need  bool
-	}{{p.Target, c.Table, true}, {p.Positions, positionsTable, true}, {p.Applied, appliedTable, c.Mode == Ledger}}
+	}{{p.Target, c.Table, c.Mode != SQL}, {p.Positions, positionsTable, true}, {p.Applied, appliedTable, c.Mode == Ledger}}
 	for _, o := range own {
 		switch {
 		case !o.need || o.table != nil:
@@ -63,7 +63,7 @@ func (c Config) checkRights(p Place) error {
 			want(p.MayCreate, "CREATE on the schema, for the table "+o.name)
 		}
 	}
-	if t := p.Target; t != nil {
+	if t := p.Target; t != nil && c.Mode != SQL {
 		want(t.Insert, "INSERT on "+c.Table)
 		want(c.Mode != Upsert || t.Select && t.Update, "SELECT and UPDATE on "+c.Table)
 		want(c.OperationColumn == "" || t.Delete, "DELETE on "+c.Table)

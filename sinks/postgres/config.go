@@ -30,7 +30,7 @@ type Config struct {
 	Password secret.Secret
 	// Table is the table's name, or schema.table, written as it is: case counts. A name with a dot or a quote stands in double quotes, as in SQL.
 	Table string
-	Mode  string   // Append (default), Upsert or Ledger
+	Mode  string   // Append (default), Upsert, Ledger or SQL
 	Keys  []string // the columns of the key: at least one for Upsert, exactly one for Ledger, none for Append
 	// OrderBy decides between rows of one key in a batch: for Upsert the one counts that is highest in these columns, for Ledger the lowest; nulls are lowest. Without
 	// it, rows of one key that differ are an error.
@@ -38,6 +38,8 @@ type Config struct {
 	// OperationColumn is a column of the rows, of type STRING, that is not written: where it has one of DeleteValues, the row of that key is deleted. For Upsert.
 	OperationColumn string
 	DeleteValues    []string // without regard to case; delete and d if empty
+	// SQL are the statements of mode SQL, one each, run in order. They read the rows as batch; $query_id and $batch_id say which batch it is. Table is then "".
+	SQL []string
 	// CreateOff: a table that is missing is an error instead of being created. The sink's own tables too.
 	CreateOff bool
 	// Timeout ends a transaction that takes longer; 10 minutes if 0.
@@ -66,15 +68,19 @@ func (c Config) withDefaults() (Config, error) {
 	if c.JSON == nil {
 		wrong("no encoder of JSON")
 	}
+	faults = append(faults, c.checkSQL()...)
+	if c.Mode == SQL && c.Table == "" {
+		c.Table = statementsTable
+	}
 	switch n := len(c.Keys); {
-	case c.Mode == Append && n > 0:
-		wrong("keys: mode append has none")
+	case (c.Mode == Append || c.Mode == SQL) && n > 0:
+		wrong("keys: mode %s has none", c.Mode)
 	case c.Mode == Upsert && n == 0:
 		wrong("keys: mode upsert needs at least one")
 	case c.Mode == Ledger && n != 1:
 		wrong("keys: mode ledger needs exactly one, the event's id")
-	case !slices.Contains([]string{Append, Upsert, Ledger}, c.Mode):
-		wrong("mode: %q is none of append, upsert, ledger", c.Mode)
+	case !slices.Contains([]string{Append, Upsert, Ledger, SQL}, c.Mode):
+		wrong("mode: %q is none of append, upsert, ledger, sql", c.Mode)
 	}
 	if c.OperationColumn != "" && c.Mode != Upsert {
 		wrong("operation_column: it is for mode upsert")
@@ -85,8 +91,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.OperationColumn != "" && len(c.DeleteValues) == 0 {
 		c.DeleteValues = []string{"delete", "d"}
 	}
-	if c.Mode == Append && len(c.OrderBy) > 0 {
-		wrong("order_by: it decides between rows of one key; mode append has no keys")
+	if (c.Mode == Append || c.Mode == SQL) && len(c.OrderBy) > 0 {
+		wrong("order_by: it decides between rows of one key; mode %s has no keys", c.Mode)
 	}
 	for i, k := range c.Keys {
 		if among(c.Keys[:i], k) {

@@ -196,7 +196,7 @@ func (s *session) Copy(ctx context.Context, st Stage, rows []byte) error {
 
 // Settle looks for rows of one key that nothing orders, and tells the server what is in the stage, which plans by it.
 func (s *session) Settle(ctx context.Context, st Stage, w *Work) error {
-	if w.Mode == Append {
+	if w.Mode == Append || w.Mode == SQL {
 		return nil
 	}
 	return s.on(ctx, "look through the stage", func(conn *pgx.Conn) error {

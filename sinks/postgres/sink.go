@@ -62,6 +62,7 @@ func (s *Sink) Describe() ident.Description {
 			"table": s.cfg.Table, "mode": s.cfg.Mode, "keys": append([]string{}, s.cfg.Keys...), "order_by": append([]string{}, s.cfg.OrderBy...),
 			"operation_column": s.cfg.OperationColumn, "delete_values": append([]string{}, s.cfg.DeleteValues...),
 		},
+		Evolution: map[string]any{"sql": append([]string{}, s.cfg.SQL...)},
 	}
 }
 
@@ -135,11 +136,12 @@ func (s *Sink) create(ctx context.Context, rows *arrow.Schema) error {
 		return err
 	}
 	ledger := s.cfg.Mode == Ledger
-	if place.Target != nil && place.Positions != nil && (place.Applied != nil || !ledger) {
+	made := place.Target != nil || s.cfg.Mode == SQL
+	if made && place.Positions != nil && (place.Applied != nil || !ledger) {
 		return nil
 	}
 	definition := ""
-	if place.Target == nil {
+	if !made {
 		definition = s.cfg.definition(rows, work)
 	}
 	return s.db.Create(ctx, definition, ledger)
@@ -183,6 +185,9 @@ func (s *Sink) Guarantee() guarantee.Link {
 	case Ledger:
 		l.Name = "inserting each event once into the PostgreSQL table " + s.cfg.Table
 		l.Reason += "; an event that was applied before is skipped, whatever batch or query brings it"
+	case SQL:
+		l.Name = "statements in PostgreSQL"
+		l.Reason = "what the statements do, batch id, digest and epoch are one transaction, which compares the position under a lock"
 	}
 	return l
 }

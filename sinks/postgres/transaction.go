@@ -49,6 +49,9 @@ func (t *transaction) Apply(ctx context.Context, st Stage, w *Work, k Key, batch
 	if err := t.standing(st); err != nil {
 		return err
 	}
+	if w.Mode == SQL {
+		return t.run(ctx, w, k, batch)
+	}
 	sql, args := w.applySQL(t.target, k, batch)
 	_, err := t.conn.Exec(ctx, sql, args...)
 	return t.explain(err, "apply the rows")

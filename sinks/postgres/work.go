@@ -17,6 +17,7 @@ type Work struct {
 	Fields  []Field // in the order of the rows' columns
 	Order   []int   // the columns that decide between rows of one key: of Fields
 	Deletes []string
+	SQL     []string
 }
 
 // Field is a column of the rows.
@@ -31,7 +32,10 @@ type Field struct {
 
 // workFor matches the rows' columns with those of the table, which is nil if it is to be created. The error lists all that does not fit.
 func (c Config) workFor(rows *arrow.Schema, t *Table) (*Work, error) {
-	w := &Work{Mode: c.Mode, Deletes: c.DeleteValues}
+	w := &Work{Mode: c.Mode, Deletes: c.DeleteValues, SQL: c.SQL}
+	if c.Mode == SQL { // the statements say what goes where
+		t = nil
+	}
 	var faults []string
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if _, err := schema.Canonical(rows); err != nil {

@@ -42,7 +42,7 @@ var examples = map[string]map[string][]string{
 		"files":        {"{path: /out}", "{path: /out, format: parquet}"},
 		"postgres":     {"{url: postgres://localhost/shop, table: orders}", "{url: postgres://localhost/shop, table: orders, mode: upsert, keys: [id]}", "{url: postgres://localhost/shop, table: orders, mode: ledger, keys: [id]}"},
 		"kafka":        {"{brokers: [localhost:9092], topic: out}", "{brokers: [localhost:9092], topic: out, format: raw, value: v}"},
-		"foreachbatch": {"{command: [./apply]}", "{sql: [SELECT 1], duckdb: /shop.duckdb}"},
+		"foreachbatch": {"{command: [./apply]}", "{sql: [SELECT 1], duckdb: /shop.duckdb}", "{sql: [SELECT 1], postgres: {url: \"postgres://shop@db/shop\"}}"},
 		"http":         {"{url: https://localhost/orders, operation_id: [id]}"},
 		"console":      {"{}"},
 	},
@@ -84,7 +84,7 @@ func TestExplainOfEachCombination(t *testing.T) {
 		add(sources[0].name+", trigger.every=30s", sources[0], steps[0], "trigger.every=30s")
 		add(sources[0].name+", batch_timeout=1m", sources[0], steps[0], "batch_timeout=1m")
 		add(sources[0].name+", on_error=drop", variant{name: sources[0].name, kind: sources[0].kind, value: sources[0].value, keeps: true}, steps[0], "on_error=drop")
-		file := strings.NewReplacer(" ", "_", "=", "-", ".", "_", "/", "").Replace(sink.name) + ".txt"
+		file := strings.NewReplacer(" ", "_", "=", "-", ".", "_", "/", "", `"`, "", "{", "", "}", "", ":", "", "@", "_").Replace(sink.name) + ".txt"
 		files = append(files, file)
 		golden(t, filepath.Join(dir, file), arrange(sink.name, all))
 	}

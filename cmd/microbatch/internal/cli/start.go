@@ -222,6 +222,9 @@ func sinkName(c *pipeline.Config) string {
 		if s.ForeachBatch.DuckDB != "" {
 			return "foreachbatch in " + s.ForeachBatch.DuckDB
 		}
+		if s.ForeachBatch.Postgres != nil {
+			return "foreachbatch in PostgreSQL"
+		}
 		return "foreachbatch " + s.ForeachBatch.Command[0]
 	}
 	return c.Sink.Kind()
