@@ -188,12 +188,15 @@ func (k *kafkaInput) parse(o ident.Offset) (out []int64, err error) {
 	if err := json.Unmarshal([]byte(o), &ends); err != nil {
 		return nil, err
 	}
-	for p := range len(ends[topicName]) {
-		end, ok := ends[topicName][strconv.Itoa(p)]
-		if !ok {
-			return nil, fmt.Errorf("offset %s has no partition %d", o, p)
+	for name, end := range ends[topicName] {
+		p, err := strconv.Atoi(name)
+		if err != nil || p < 0 || p >= len(k.written) {
+			return nil, fmt.Errorf("offset %s has a partition %q", o, name)
 		}
-		out = append(out, end)
+		for len(out) <= p {
+			out = append(out, 0) // a new partition that was hidden when others were found: nothing of it is read yet
+		}
+		out[p] = end
 	}
 	return out, nil
 }
