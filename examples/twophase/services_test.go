@@ -93,3 +93,19 @@ func TestACommitWithoutAnAnswerIsUncertain(t *testing.T) {
 	must(t, p.network.Close())
 	d.Finish(sinks.Uncertain, prepared)
 }
+
+// TestAnAttemptThatWasPreparedUnheard: it holds the position, so the next attempt fails instead of waiting for ever, and a start rolls it back.
+func TestAnAttemptThatWasPreparedUnheard(t *testing.T) {
+	p := newPlace(t)
+	h := p.harness()
+	d := sinktest.Start(t, h, sinktest.Query("q", 1), nil)
+	d.Prepare(0, "a", []int64{1}) // as if the answer had been lost
+	_, err := d.Sink.Prepare(t.Context(), sinktest.Batch(0, "a", d.Alloc, []int64{1}))
+	if !is(err, lockTimeout) {
+		t.Error(err)
+	}
+	sinktest.Start(t, h, sinktest.Query("q", 2), nil).Commit(sinks.Committed, 0, "a", []int64{1})
+	if ids := h.Rows(t); len(ids) != 1 {
+		t.Error(ids)
+	}
+}

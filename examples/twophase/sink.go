@@ -220,6 +220,9 @@ func (s *Sink) write(ctx context.Context, tx pgx.Tx, p *pending, b *batch.Batch)
 	var epoch ident.Epoch
 	var visible ident.BatchID
 	var digest string
+	if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '10s'"); err != nil { // an attempt of ours that was prepared without our hearing of it holds the row until a start rolls it back
+		return err
+	}
 	err := tx.QueryRow(ctx, "SELECT epoch, batch, digest FROM twophase_positions WHERE query = $1 FOR UPDATE", string(s.query.ID)).Scan(&epoch, &visible, &digest)
 	if err != nil {
 		return fmt.Errorf("twophase: read the position: %w", err)
