@@ -3,250 +3,244 @@ package pgmodel
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
+	"time"
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/world"
 	"microbatch/sinks/postgres"
 )
 
-// Fate is what becomes of an operation.
-type Fate int
-
-// The fates.
-const (
-	Happens    Fate = iota
-	FailsFirst      // the connection breaks before the operation has an effect; a new one may be made
-	FailsAfter      // the connection breaks after it; a commit has happened, and nobody knows
-	DiesFirst       // the process dies before it: it never does anything again
-	DiesAfter       // the process dies after it
-)
-
-// ErrDied ends a process.
-var ErrDied = errors.New("the process has died")
-
-// Script decides about an operation, by its name.
-type Script func(op string) Fate
-
-// Connection is the connection of one process to the server: a postgres.Database.
+// Connection is the connection of one process to the server: a postgres.Database. It is made when it is needed, and again when it is gone.
 type Connection struct {
-	server *Server
-	script Script
-	dead   bool
-	stage  postgres.Stage
-	rows   []Row
-	tx     *transaction
+	server  *Server
+	process *gate.Process
+	session *session       // nil: none
+	stages  postgres.Stage // that were made
 }
 
 var _ postgres.Database = (*Connection)(nil)
 
-// Connect makes a connection. The script nil lets everything happen.
-func (s *Server) Connect(script Script) *Connection {
-	if script == nil {
-		script = func(string) Fate { return Happens }
+// Connect is a process's connection.
+func (s *Server) Connect(p *gate.Process) *Connection { return &Connection{server: s, process: p} }
+
+// ask is a request to the server, and arrives is what it does there. An error that is not the server's own answer breaks the connection.
+func (c *Connection) ask(ctx context.Context, kind, key string, arrives func() error) error {
+	var answer error
+	err := c.process.Do(ctx, world.Output, kind, key, func() error {
+		c.server.mu.Lock()
+		defer c.server.mu.Unlock()
+		answer = arrives()
+		return answer
+	})
+	if err == nil || err == answer && !errcode.Has(err, errcode.PostgresUnreachable) {
+		return err
 	}
-	return &Connection{server: s, script: script}
+	c.breaks()
+	if kind == "commit" && !errors.Is(err, gate.ErrGone) {
+		return errcode.PostgresUncertain.Wrap(err, "model", "COMMIT")
+	}
+	if errors.Is(err, gate.ErrGone) || errors.Is(err, context.Canceled) || err == answer {
+		return err
+	}
+	return errcode.PostgresUnreachable.Wrap(err, "model", "%s", kind)
 }
 
-// do runs an operation as the script says. broken is what a connection that breaks answers.
-func (c *Connection) do(op string, broken errcode.Code, effect func() error) error {
+// breaks ends the session.
+func (c *Connection) breaks() {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	if c.dead {
-		return ErrDied
+	if c.session != nil {
+		c.session.end()
+		c.session = nil
 	}
-	fate := c.script(op)
-	var err error
-	if fate != FailsFirst && fate != DiesFirst {
-		err = effect()
-	}
-	switch fate {
-	case FailsFirst, FailsAfter:
-		c.breaks()
-		return broken.New("model", "%s", op)
-	case DiesFirst, DiesAfter:
-		c.breaks()
-		c.dead = true
-		return ErrDied
-	}
-	return err
 }
 
-// breaks ends the transaction and the stage (D3).
-func (c *Connection) breaks() {
-	c.stage++
-	c.rows = nil
-	if c.tx != nil {
-		c.tx.end()
+// on is a request outside of a transaction.
+func (c *Connection) on(ctx context.Context, kind, key string, arrives func(*session) error) error {
+	if c.session == nil {
+		var x *session
+		if err := c.ask(ctx, "connect", "", func() error { x = c.server.open(c.process.Name); return nil }); err != nil {
+			return err
+		}
+		c.session = x
 	}
+	x := c.session
+	return c.ask(ctx, kind, key, func() error {
+		if x.ended && kind != "put" { // a statement that is one transaction is run to its end
+			return gone("the session has ended")
+		}
+		return arrives(x)
+	})
 }
 
 // Inspect says what is there.
-func (c *Connection) Inspect(context.Context) (p postgres.Place, err error) {
-	err = c.do("inspect", errcode.PostgresUnreachable, func() error {
-		p = postgres.Place{Server: 150000, Encoding: "UTF8", MayCreate: true, MayStage: true}
-		if c.server.made {
-			t := &postgres.Table{Kind: "r", Persistence: "p", Select: true, Insert: true, Update: true, Delete: true}
-			p.Positions, p.Applied = t, t
-			target := *t
-			target.Columns, target.Unique = c.server.columns, c.server.unique
-			p.Target = &target
-		}
-		return nil
-	})
+func (c *Connection) Inspect(ctx context.Context) (p postgres.Place, err error) {
+	err = c.on(ctx, "inspect", "", func(*session) error { p = c.server.inspect(); return nil })
 	return p, err
 }
 
 // Create makes the tables.
-func (c *Connection) Create(context.Context, string, bool) error {
-	return c.do("create", errcode.PostgresUnreachable, func() error {
-		c.server.made = true
-		return nil
-	})
+func (c *Connection) Create(ctx context.Context, definition string, ledger bool) error {
+	return c.on(ctx, "put", "tables", func(*session) error { c.server.create(definition, ledger); return nil })
 }
 
 // Look reads a position without a lock.
-func (c *Connection) Look(_ context.Context, k postgres.Key) (l postgres.Look, err error) {
-	err = c.do("look", errcode.PostgresUnreachable, func() error {
-		l.Position, l.Found = c.server.positions[k]
-		l.Others = c.server.others(k)
-		return nil
-	})
-	if !l.Found {
-		l.Position.Batch = ident.NoBatch
-	}
+func (c *Connection) Look(ctx context.Context, k postgres.Key) (l postgres.Look, err error) {
+	l.Position.Batch = ident.NoBatch
+	err = c.on(ctx, "look", "position", func(*session) error { l = c.server.look(k); return nil })
 	return l, err
 }
 
 // Stage empties the stage.
-func (c *Connection) Stage(context.Context, *postgres.Work) (st postgres.Stage, err error) {
-	err = c.do("stage", errcode.PostgresUnreachable, func() error {
-		c.stage++
-		c.rows, st = nil, c.stage
+func (c *Connection) Stage(ctx context.Context, w *postgres.Work) (postgres.Stage, error) {
+	c.stages++
+	n := c.stages
+	return n, c.on(ctx, "stage", "", func(x *session) error {
+		x.number, x.stage = n, &stage{work: w, types: c.server.typesOf(w)}
 		return nil
 	})
-	return st, err
+}
+
+// staged is a request that is about a stage.
+func (c *Connection) staged(ctx context.Context, kind string, st postgres.Stage, arrives func(*stage) error) error {
+	return c.on(ctx, kind, "", func(x *session) error {
+		if x.number != st {
+			return gone("the stage is gone")
+		}
+		return arrives(x.stage)
+	})
 }
 
 // Copy adds rows.
-func (c *Connection) Copy(_ context.Context, st postgres.Stage, rows []byte) error {
-	return c.do("copy", errcode.PostgresUnreachable, func() error {
-		if st != c.stage {
-			return errcode.PostgresUnreachable.New("model", "the stage is gone")
-		}
-		c.rows = append(c.rows, decode(rows)...)
+func (c *Connection) Copy(ctx context.Context, st postgres.Stage, rows []byte) error {
+	return c.staged(ctx, "copy", st, func(st *stage) error {
+		st.rows = append(st.rows, decode(rows, st.types)...)
 		return nil
 	})
 }
 
-// Settle finds nothing wrong.
-func (c *Connection) Settle(context.Context, postgres.Stage, *postgres.Work) error {
-	return c.do("settle", errcode.PostgresUnreachable, func() error { return nil })
+// Settle looks for rows of one key that nothing orders.
+func (c *Connection) Settle(ctx context.Context, st postgres.Stage, w *postgres.Work) error {
+	if w.Mode == postgres.Append {
+		return nil
+	}
+	return c.staged(ctx, "settle", st, func(st *stage) error {
+		if st.tied() {
+			return errcode.TableNoOrder.New("model", "rows of one key differ")
+		}
+		return nil
+	})
 }
 
-// Clear empties the stage.
-func (c *Connection) Clear(context.Context, postgres.Stage) error { return nil }
+// Clear empties the stage. That of a session that has ended is gone with it.
+func (c *Connection) Clear(ctx context.Context, st postgres.Stage) error {
+	if c.session == nil || c.session.number != st {
+		return nil
+	}
+	err := c.staged(ctx, "clear", st, func(st *stage) error { st.rows = nil; return nil })
+	if c.session == nil {
+		return nil
+	}
+	return err
+}
 
 // Close ends the connection.
 func (c *Connection) Close() error {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
 	c.breaks()
 	return nil
 }
 
-// transaction is what will be if it commits.
-type transaction struct {
-	c        *Connection
-	locks    []postgres.Key
-	written  map[postgres.Key]postgres.Position
-	work     *postgres.Work
-	rows     []Row
-	finished bool
+// lockTimeout is lock_timeout of the sink's sessions: longer than a transaction may wait for its client.
+func (c *Connection) lockTimeout() time.Duration { return c.server.idle * 4 / 3 }
+
+// clientTransaction is a transaction as its client has it.
+type clientTransaction struct {
+	*transaction
+	c *Connection
 }
 
 // Begin begins a transaction.
-func (c *Connection) Begin(context.Context) (postgres.Transaction, error) {
-	err := c.do("begin", errcode.PostgresUnreachable, func() error {
-		c.tx = &transaction{c: c, written: map[postgres.Key]postgres.Position{}}
-		return nil
-	})
-	return c.tx, err
-}
-
-// end gives the locks back.
-func (t *transaction) end() {
-	t.finished = true
-	for _, k := range t.locks {
-		delete(t.c.server.locked, k)
+func (c *Connection) Begin(ctx context.Context) (postgres.Transaction, error) {
+	t := &clientTransaction{c: c}
+	err := c.on(ctx, "begin", "", func(x *session) error { t.transaction = x.begin(); return nil })
+	if err != nil {
+		return nil, err
 	}
-	t.c.tx = nil
+	return t, nil
 }
 
-// do runs an operation of the transaction, if it still exists.
-func (t *transaction) do(op string, broken errcode.Code, effect func() error) error {
-	return t.c.do(op, broken, func() error {
-		if t.finished {
-			return errcode.PostgresUnreachable.New("model", "the transaction is gone")
+// ask is a request in the transaction.
+func (t *clientTransaction) ask(ctx context.Context, kind, key string, arrives func() error) error {
+	return t.c.ask(ctx, kind, key, func() error {
+		if err := t.heard(); err != nil {
+			return err
 		}
-		return effect()
+		return arrives()
 	})
 }
 
-// Lock locks a position (D2).
-func (t *transaction) Lock(_ context.Context, k postgres.Key, create bool) (p postgres.Position, found bool, err error) {
-	err = t.do("lock", errcode.PostgresUnreachable, func() error {
-		if other := t.c.server.locked[k]; other != nil && other != t {
-			return errcode.PostgresBusy.New("model", "the position is locked")
+// Lock locks a position, and waits for who has it.
+func (t *clientTransaction) Lock(ctx context.Context, k postgres.Key, create bool) (p postgres.Position, found bool, err error) {
+	for deadline := time.Now().Add(t.c.lockTimeout()); ; {
+		busy := false
+		err = t.ask(ctx, "lock", "position", func() error {
+			if busy = t.lock(k); !busy {
+				p, found = t.c.server.position(k)
+				found = found || create
+			}
+			return nil
+		})
+		if err != nil || !busy {
+			return p, found, err
 		}
-		if p, found = t.c.server.positions[k]; !found {
-			p.Batch = ident.NoBatch
+		if time.Now().After(deadline) {
+			return p, false, errcode.PostgresBusy.New("model", "canceling statement due to lock timeout")
 		}
-		found = found || create
-		t.c.server.locked[k] = t
-		t.locks = append(t.locks, k)
-		return nil
-	})
-	return p, found, err
+		select {
+		case <-time.After(t.c.server.idle / 10):
+		case <-ctx.Done():
+			t.c.breaks()
+			return p, false, context.Cause(ctx)
+		}
+	}
 }
 
 // Apply notes what the rows will be.
-func (t *transaction) Apply(_ context.Context, st postgres.Stage, w *postgres.Work, _ postgres.Key, _ ident.BatchID) error {
-	return t.do("apply", errcode.PostgresUnreachable, func() error {
-		if st != t.c.stage {
-			return errcode.PostgresUnreachable.New("model", "the stage is gone")
+func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *postgres.Work, _ postgres.Key, _ ident.BatchID) error {
+	return t.ask(ctx, "apply", "", func() error {
+		x := t.transaction.session
+		if x.number != st {
+			return gone("the stage is gone")
 		}
-		t.work, t.rows = w, slices.Clone(t.c.rows)
+		t.transaction.stage = x.stage
 		return nil
 	})
 }
 
 // Write notes what the position will be.
-func (t *transaction) Write(_ context.Context, k postgres.Key, p postgres.Position) error {
-	return t.do("write", errcode.PostgresUnreachable, func() error {
+func (t *clientTransaction) Write(ctx context.Context, k postgres.Key, p postgres.Position) error {
+	return t.ask(ctx, "write", "position", func() error {
 		t.written[k] = p
 		return nil
 	})
 }
 
-// Commit makes it so (D1).
-func (t *transaction) Commit(context.Context) error {
-	return t.do("commit", errcode.PostgresUncertain, func() error {
-		maps.Copy(t.c.server.positions, t.written)
-		if t.work != nil {
-			t.c.server.apply(t.work, t.rows)
-		}
-		t.end()
-		return nil
-	})
+// Commit sends COMMIT, which may arrive when the connection has broken (D3).
+func (t *clientTransaction) Commit(ctx context.Context) error {
+	t.c.server.mu.Lock()
+	t.sent = true
+	t.c.server.mu.Unlock()
+	return t.ask(ctx, "commit", "", func() error { t.commit(); return nil })
 }
 
-// Rollback makes nothing of it.
-func (t *transaction) Rollback(context.Context) {
-	t.c.server.mu.Lock()
-	defer t.c.server.mu.Unlock()
-	if !t.finished {
-		t.end()
+// Rollback makes nothing of it; if that cannot be said, the connection ends.
+func (t *clientTransaction) Rollback(ctx context.Context) {
+	if t.c.session == nil {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = t.ask(ctx, "abort", "", func() error { t.end(); return nil }) // an error has broken the connection
 }

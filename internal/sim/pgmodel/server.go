@@ -2,107 +2,128 @@ package pgmodel
 
 import (
 	"cmp"
-	"encoding/binary"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"microbatch/ident"
 	"microbatch/sinks/postgres"
 )
 
-// Row is a row as it came: the bytes of each column; nil is null.
-type Row []*string
+// idleTimeout is idle_in_transaction_session_timeout of the sink's sessions.
+const idleTimeout = 30 * time.Second
 
 // Server is a database with one target table.
 type Server struct {
-	columns []postgres.Column
-	unique  [][]string
+	idle time.Duration // how long a transaction may wait for its client (D4)
 
 	mu        sync.Mutex
-	made      bool // the tables
+	sessions  []*session
+	made      bool // the table of positions
+	ledger    bool // the table of applied keys
+	target    bool
+	columns   []postgres.Column
+	unique    [][]string
 	positions map[postgres.Key]postgres.Position
 	rows      []Row
 	applied   map[string]bool
 	locked    map[postgres.Key]*transaction
 }
 
-// New makes a server whose target will have these columns, and unique indexes on these sets of them.
-func New(columns []postgres.Column, unique ...[]string) *Server {
+// New makes a server without tables.
+func New() *Server {
+	return &Server{idle: idleTimeout, positions: map[postgres.Key]postgres.Position{}, applied: map[string]bool{}, locked: map[postgres.Key]*transaction{}}
+}
+
+// Clone is a second server with the same tables, to which nobody is connected.
+func (s *Server) Clone() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &Server{
-		columns: columns, unique: unique,
-		positions: map[postgres.Key]postgres.Position{}, applied: map[string]bool{}, locked: map[postgres.Key]*transaction{},
+		idle: s.idle, made: s.made, ledger: s.ledger, target: s.target, columns: s.columns, unique: s.unique,
+		positions: maps.Clone(s.positions), rows: slices.Clone(s.rows), applied: maps.Clone(s.applied), locked: map[postgres.Key]*transaction{},
 	}
 }
 
-// Rows are the rows of the target as a reader sees them.
+// Rows are the rows of the target as a reader sees them. They are not to be changed.
 func (s *Server) Rows() []Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.rows)
 }
 
-// Int is the number in a column of type bigint.
-func (r Row) Int(column int) int64 { return int64(binary.BigEndian.Uint64([]byte(*r[column]))) }
-
-// key is the row's key by the fields that are of it.
-func (r Row) key(w *postgres.Work) string {
-	var b strings.Builder
-	for i, f := range w.Fields {
-		if f.Key {
-			b.WriteString(*r[i])
-			b.WriteByte(0)
-		}
-	}
-	return b.String()
-}
-
-// apply does to the rows what a batch says. The model knows no order and no operations: rows of one key are equal.
-func (s *Server) apply(w *postgres.Work, batch []Row) {
-	for _, r := range batch {
-		switch w.Mode {
-		case postgres.Upsert:
-			k := r.key(w)
-			s.rows = append(slices.DeleteFunc(s.rows, func(old Row) bool { return old.key(w) == k }), r)
-		case postgres.Ledger:
-			if k := r.key(w); !s.applied[k] {
-				s.applied[k] = true
-				s.rows = append(s.rows, r)
-			}
-		default:
-			s.rows = append(s.rows, r)
+// Gone ends the sessions of a process (D3).
+func (s *Server) Gone(process string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range slices.Clone(s.sessions) {
+		if x.process == process {
+			x.end()
 		}
 	}
 }
 
-// others are the queries but k that have written for its pipeline and shard.
-func (s *Server) others(k postgres.Key) (out []ident.QueryID) {
+// inspect says what is there.
+func (s *Server) inspect() postgres.Place {
+	p := postgres.Place{Server: 150000, Encoding: "UTF8", MayCreate: true, MayStage: true}
+	table := func(there bool) *postgres.Table {
+		if !there {
+			return nil
+		}
+		return &postgres.Table{Kind: "r", Persistence: "p", Select: true, Insert: true, Update: true, Delete: true}
+	}
+	p.Positions, p.Applied, p.Target = table(s.made), table(s.ledger), table(s.target)
+	if s.target {
+		p.Target.Columns, p.Target.Unique = s.columns, s.unique
+	}
+	return p
+}
+
+// oids are the types of columns that the model knows.
+var oids = map[string]uint32{"boolean": 16, "bigint": oidBigint, "smallint": oidSmallint, "integer": oidInteger, "text": oidText}
+
+var (
+	columnSQL  = regexp.MustCompile(`"([^"]+)" (boolean|bigint|smallint|integer|text)( NOT NULL)?`)
+	primarySQL = regexp.MustCompile(`PRIMARY KEY \((.*?)\)`)
+)
+
+// create makes what is missing.
+func (s *Server) create(definition string, ledger bool) {
+	s.made, s.ledger = true, s.ledger || ledger
+	if definition == "" || s.target {
+		return
+	}
+	s.target = true
+	for _, m := range columnSQL.FindAllStringSubmatch(definition, -1) {
+		s.columns = append(s.columns, postgres.Column{Name: m[1], Type: oids[m[2]], TypeName: m[2], BaseName: m[2], Modifier: -1, NotNull: m[3] != ""})
+	}
+	if want := strings.Count(definition, ",") + 1; len(s.columns) == 0 || len(s.columns) > want {
+		panic(fmt.Sprintf("pgmodel: the model does not understand %s", definition)) // a mistake of the test
+	}
+	if m := primarySQL.FindStringSubmatch(definition); m != nil {
+		s.unique = append(s.unique, strings.Split(strings.ReplaceAll(m[1], `"`, ""), ", "))
+	}
+}
+
+// look is the position as it was committed last.
+func (s *Server) look(k postgres.Key) (l postgres.Look) {
+	l.Position, l.Found = s.position(k)
 	for other, p := range s.positions {
 		if other.Query != k.Query && other.Shard == k.Shard && other.Pipeline == k.Pipeline && p.Batch >= 0 {
-			out = append(out, other.Query)
+			l.Others = append(l.Others, other.Query)
 		}
 	}
-	slices.SortFunc(out, cmp.Compare[ident.QueryID])
-	return out
+	slices.SortFunc(l.Others, cmp.Compare[ident.QueryID])
+	return l
 }
 
-// decode reads rows in the binary form of COPY.
-func decode(data []byte) (rows []Row) {
-	data = data[len("PGCOPY\n\xff\r\n\x00")+8:]
-	for {
-		n := int16(binary.BigEndian.Uint16(data))
-		data = data[2:]
-		if n < 0 {
-			return rows
-		}
-		row := make(Row, n)
-		for i := range row {
-			length := int32(binary.BigEndian.Uint32(data))
-			if data = data[4:]; length >= 0 {
-				value := string(data[:length])
-				row[i], data = &value, data[length:]
-			}
-		}
-		rows = append(rows, row)
+func (s *Server) position(k postgres.Key) (p postgres.Position, found bool) {
+	if p, found = s.positions[k]; !found {
+		p.Batch = ident.NoBatch
 	}
+	return p, found
 }
