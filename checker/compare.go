@@ -24,7 +24,12 @@ func (w *Watcher) compare(recorded map[int64]objstore.Info) {
 	if w.main.ledger != nil {
 		w.main.ledger.judgeHoles(q.offsets, r)
 	}
-	for id := range q.commits {
+	w.compareSides()
+}
+
+// compareSides notes what is recorded, and verifies that each table has the checkpoint's digests and epochs.
+func (w *Watcher) compareSides() {
+	for id := range w.query.commits {
 		w.recorded[id] = true
 		w.newestRecorded = max(w.newestRecorded, id)
 	}

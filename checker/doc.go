@@ -1,5 +1,5 @@
-// Package checker verifies a table against the checkpoint of the query that writes it, and against the input, without any code of what it verifies: it has
-// its own reader of table logs, of log checkpoints, of query checkpoints and of data files.
+// Package checker verifies what a query has written against its checkpoint, and against the input, without any code of what it verifies: it has its own
+// reader of table logs, of log checkpoints, of query checkpoints and of data files.
 //
 // A Watcher looks at a table as often as wanted, while drivers work, crash and fight over it, and reports each broken rule once. Check looks once. What is
 // verified, by the names of the rules:
@@ -24,8 +24,22 @@
 // Rules 9 to 12 need rows to be known apart: Input.IDs names the columns whose values together are unique. Rules 9 to 11, and the exact half of 13 and 14,
 // need a Model. Versions of other writers are taken as they are (Input.Foreign may refuse them): their rows are followed through later rewrites.
 //
-// What it cannot see: rows of files that vacuum has deleted (their versions are compared as a whole by the next one), rows hidden by deletion vectors, and
-// the rows of batches whose input it is not told.
+// A Target is what a query writes to that is no table; somebody else reads it. A TargetWatcher looks at it, CheckTarget once. The rules, where they are others:
+//
+//	txn        the batch that the target holds never falls
+//	epoch      its epoch never falls, was claimed in the checkpoint, by the run that the target names, and is not below the entry's
+//	digest     the digest that it keeps of its batch is that of offsets/<id>, as much of it as there is, and stays
+//	ids        a recorded batch is in the target; the target holds no batch that the checkpoint does not have
+//	loss, duplicate, phantom   its rows are the model's for the input up to the end of its batch. If its position moves while the rows are read: at least
+//	           those of the batch before, and none that the batch after does not have. A target that keeps no batches holds the recorded ones at least, and
+//	           the fixed one at most; TargetInput.Twice allows rows more than once
+//	rejected   the rejected rows of each batch that it holds are the model's
+//
+// Which batches may be missing because they were recorded before they were committed (delivery: at_most_once) their entries in the checkpoint say: of these
+// all rows are there or none, in part only where the target keeps no batches.
+//
+// What it cannot see: rows of files that vacuum has deleted (their versions are compared as a whole by the next one), rows hidden by deletion vectors, the
+// rows of batches whose input it is not told, and of a target the batches before its newest, but for their rows.
 //
 // Memory: a line per version and live file. With IDs, all ids of the table too: that is for simulations and tests.
 package checker

@@ -67,6 +67,8 @@ type Report struct {
 	Batches    []Batch        `json:"batches"` // ascending
 	Orphans    []string       `json:"orphans"` // data files that the log does not name; only after Finish
 	Rows       int64          `json:"rows"`    // of the newest version; -1 if unknown
+	// Position is what the target said last, if it is no table; then Version and Oldest are -1.
+	Position *Position `json:"position,omitempty"`
 }
 
 // Err is nil if nothing is broken; otherwise it lists the violations.

@@ -34,9 +34,11 @@ func (w *Watcher) settle(ctx context.Context) error {
 // learnEnds collects where batches end, and how many records they cover.
 func (w *Watcher) learnEnds() {
 	entries, origins := map[int64]*entry{}, map[int]origin(nil)
-	for id, f := range w.main.ledger.facts {
-		if f.entry != nil {
-			entries[id] = f.entry
+	if l := w.main.ledger; l != nil {
+		for id, f := range l.facts {
+			if f.entry != nil {
+				entries[id] = f.entry
+			}
 		}
 	}
 	if w.query != nil {

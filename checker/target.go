@@ -13,9 +13,9 @@ type Target interface {
 // Position is the newest batch of a query that a target holds, as it was committed with the rows.
 type Position struct {
 	// Keeps is false for a target that knows of no batches (a service): the other fields then mean nothing.
-	Keeps  bool
-	Batch  int64  // -1: none
-	Digest string // in hex, as much of the sha256 of offsets/<id> as the target keeps; "" if there is no batch
-	Epoch  int64  // the highest seen; 0: none
-	Entry  string // of the run that committed it; "" if the target does not keep it
+	Keeps  bool   `json:"keeps"`
+	Batch  int64  `json:"batch"`  // -1: none
+	Digest string `json:"digest"` // in hex, as much of the sha256 of offsets/<id> as the target keeps; "" if there is no batch
+	Epoch  int64  `json:"epoch"`  // the highest seen; 0: none
+	Entry  string `json:"entry"`  // of the run that committed it; "" if the target does not keep it
 }
