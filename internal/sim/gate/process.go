@@ -22,10 +22,12 @@ type Op struct {
 // String is "process place kind key".
 func (o Op) String() string { return fmt.Sprintf("%s %s %s %s", o.Process, o.Place, o.Kind, o.Key) }
 
-// Writes reports whether the operation changes a store.
+// Writes reports whether the operation changes what outlives the process. Creating a file does not: it is empty, and nobody looks for it.
 func (o Op) Writes() bool {
 	switch o.Kind {
 	case "put", "putifabsent", "commit", "delete", "sync", "abort":
+		return true
+	case "mkdir", "write", "link", "rename", "remove", "syncdir": // of a file system
 		return true
 	}
 	return false

@@ -49,7 +49,8 @@ type World struct {
 
 	medium Medium
 	stores map[string]objstore.Store
-	disks  map[string]*crashfs.FS // of a Disk
+	disks  map[string]*crashfs.FS // of a Disk, and that of Files
+	target Target                 // nil: the table
 }
 
 // New is an empty world.
@@ -76,8 +77,23 @@ func On(stores map[string]objstore.Store, partitions int) *World {
 
 func (w *World) mount(place string, disk *crashfs.FS) {
 	w.disks[place] = disk
+	if place == Output {
+		w.target.(*Files).disk = disk
+		return
+	}
 	w.stores[place] = w.Mount(place)
 }
+
+// WriteTo makes a target what the query writes to, instead of the table. What befalls the machine befalls a target that is on its disk.
+func (w *World) WriteTo(t Target) {
+	w.target = t
+	if f, ok := t.(*Files); ok {
+		w.mount(Output, f.disk)
+	}
+}
+
+// Target is what the query writes to; nil for the table.
+func (w *World) Target() Target { return w.target }
 
 // Clone is a second world with the same content; of a Disk the same is unsynced. Nobody may be at work in the world. What reads the topic's rows is shared.
 func (w *World) Clone() *World {
@@ -90,6 +106,9 @@ func (w *World) Clone() *World {
 			continue
 		}
 		c.stores[place] = Unlocked{s.(Unlocked).Store.(*mem.Store).Clone()}
+	}
+	if w.target != nil {
+		c.WriteTo(w.target.Clone())
 	}
 	return c
 }
@@ -138,7 +157,7 @@ func Copy(ctx context.Context, to, from objstore.Store) error {
 
 // PowerLoss takes the power from a Disk: of what was not synced each change survives with percent in a hundred. All processes must be gone.
 func (w *World) PowerLoss(random *rand.Rand, percent int) {
-	for _, place := range Places() {
+	for _, place := range append(Places(), Output) {
 		if d := w.disks[place]; d != nil {
 			w.mount(place, d.Crash(random, percent))
 		}
@@ -153,7 +172,7 @@ func (w *World) Kill() {
 	}
 }
 
-// Disk is a store's file system, for faults; nil for Objects.
+// Disk is the file system of a store, or of Files (Output), for faults; nil for what is on none.
 func (w *World) Disk(place string) *crashfs.FS { return w.disks[place] }
 
 // Unlocked is a store without locks.
@@ -165,10 +184,16 @@ func (Unlocked) Lock(context.Context, string) (io.Closer, error) { return io.Nop
 // Clock is the inner store's.
 func (u Unlocked) Clock() time.Time { return objstore.Clock(u.Store) }
 
-// Query is the world's query as a process runs it: from the topic to the table, rejected rows to theirs, as fast as it goes. Callers change what they need.
+// Query is the world's query as a process runs it: from the topic to the target or the table, rejected rows to their table, as fast as it goes. Callers change what they need.
 func (w *World) Query(p *gate.Process) engine.Query {
+	var sink sinks.Sink
+	if w.target != nil {
+		sink = w.target.Sink(p)
+	} else {
+		sink = w.Sink(p, Table, lakehouse.Config{})
+	}
 	return engine.Query{
-		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: w.Sink(p, Table, lakehouse.Config{}), Rejected: w.Sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
+		Name: "q", Sources: []sources.Source{w.Topic.Source(p)}, Sink: sink, Rejected: w.Sink(p, Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
 		Checkpoint: p.Store(Checkpoint, w.Mount(Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 	}
 }

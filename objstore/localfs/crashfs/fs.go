@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -305,8 +307,8 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, wrap("readdir", name, err)
 	}
 	var out []fs.DirEntry
-	for base, child := range n.names {
-		out = append(out, fs.FileInfoToDirEntry(infoOf(base, child)))
+	for _, base := range slices.Sorted(maps.Keys(n.names)) { // so that a run can be repeated
+		out = append(out, fs.FileInfoToDirEntry(infoOf(base, n.names[base])))
 	}
 	return out, nil
 }
