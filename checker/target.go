@@ -19,3 +19,19 @@ type Position struct {
 	Epoch  int64  `json:"epoch"`  // the highest seen; 0: none
 	Entry  string `json:"entry"`  // of the run that committed it; "" if the target does not keep it
 }
+
+// Keeper is a Target that tells of older batches too.
+type Keeper interface {
+	Target
+	// Batches are those of a query that it still tells of, ascending. progress, if it is not nil, is called now and then with how many of the "batches" were read.
+	Batches(ctx context.Context, query string, progress func(what string, done, all int64)) ([]Kept, error)
+}
+
+// Kept is a batch of a Keeper.
+type Kept struct {
+	Position
+	Place  string   // of messages
+	Rows   int64    // -1: not known
+	Listed bool     // in a list of the target's that has no holes
+	Faults []string // what of it is missing or not as it was committed
+}

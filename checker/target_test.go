@@ -350,3 +350,50 @@ func TestATargetOfNobodyHasNoRows(t *testing.T) {
 		t.Errorf("rows that the reader cannot tell: %v, %d, %v", r.Err(), r.Rows, r.Notices)
 	}
 }
+
+// keeper is a target that tells of older batches.
+type keeper struct {
+	shelfReader
+	kept []Kept
+}
+
+func (k keeper) Batches(context.Context, string, func(string, int64, int64)) ([]Kept, error) {
+	return k.kept, nil
+}
+
+// TestTheBatchesThatATargetTellsOf are whole, without holes, and those of the checkpoint.
+func TestTheBatchesThatATargetTellsOf(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(all []Kept) []Kept
+		rule Rule // "": none
+	}{
+		{"sound", func(all []Kept) []Kept { return all }, ""},
+		{"some are gone that no list has", func(all []Kept) []Kept { all[0].Listed = false; return append(all[:1], all[2:]...) }, ""},
+		{"one is missing", func(all []Kept) []Kept { return append(all[:1], all[2:]...) }, Txn},
+		{"one has another digest", func(all []Kept) []Kept { all[2].Digest = all[1].Digest; return all }, Digest},
+		{"one is not whole", func(all []Kept) []Kept { all[2].Faults = []string{"a file is missing"}; return all }, Files},
+		{"an older epoch comes later", func(all []Kept) []Kept { all[5].Epoch = 1; return all }, Epoch},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := corruptibleShelf(t)
+			var all []Kept
+			for id := range int64(6) {
+				text, err := w.checkpoint.Get(t.Context(), fmt.Sprintf("offsets/%d", id))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, Kept{Position: Position{Keeps: true, Batch: id, Digest: digestOf(string(text)), Epoch: 1 + id/4}, Place: fmt.Sprint("batch ", id), Rows: 8, Listed: true})
+			}
+			in := w.input()
+			in.Target = keeper{shelfReader{w.shelf}, c.do(all)}
+			r := w.check(in)
+			if c.rule == "" && r.Err() != nil || c.rule != "" && !slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Rule == c.rule }) {
+				t.Errorf("want %q, have %v", c.rule, r.Err())
+			}
+			if last := r.Batches[5]; last.Rows != 8 || last.Input != -1 {
+				t.Errorf("the last batch is %+v", last)
+			}
+		})
+	}
+}

@@ -25,6 +25,8 @@ type TargetInput struct {
 	Twice bool
 	// OnDisk: what the target holds may be gone after a PowerLoss, as far as nothing was built on it.
 	OnDisk bool
+	// Progress is called now and then with how many of the "batches" or "files" to be read were read; nil: by nobody.
+	Progress func(what string, done, all int64)
 }
 
 // CheckTarget verifies once.
@@ -49,13 +51,14 @@ type TargetWatcher struct {
 	known      map[string]bool   // ids that the model has named so far
 	told       map[Rule][]string // ids that were reported
 	lost       map[int64]bool
+	rows       map[int64]int64 // of a Keeper's batches
 }
 
 // WatchTarget begins. Nothing is read yet.
 func WatchTarget(in TargetInput) *TargetWatcher {
 	return &TargetWatcher{
-		in: in, log: Watch(Input{Checkpoint: in.Checkpoint, Rejected: in.Rejected, Query: in.Query, Model: in.Model}),
-		atMostOnce: map[int64]bool{}, known: map[string]bool{}, told: map[Rule][]string{}, lost: map[int64]bool{},
+		in: in, log: Watch(Input{Checkpoint: in.Checkpoint, Rejected: in.Rejected, Query: in.Query, Model: in.Model, Progress: in.Progress}),
+		atMostOnce: map[int64]bool{}, known: map[string]bool{}, told: map[Rule][]string{}, lost: map[int64]bool{}, rows: map[int64]int64{},
 	}
 }
 
@@ -81,9 +84,13 @@ func (t *TargetWatcher) Look(ctx context.Context) ([]Violation, error) {
 	return slices.Clone(t.log.report.Violations[before:]), nil
 }
 
-// Finish verifies what is too much for every look: it reads all entries of the checkpoint again, and all files of the rejected rows. Look again before.
+// Finish verifies what is too much for every look: it reads all entries of the checkpoint again, all batches of a Keeper, and all files of the rejected rows.
+// Look again before.
 func (t *TargetWatcher) Finish(ctx context.Context) error {
 	if err := t.log.Finish(ctx); err != nil {
+		return err
+	}
+	if err := t.judgeKept(ctx); err != nil {
 		return err
 	}
 	t.summarize()
@@ -116,7 +123,7 @@ func (t *TargetWatcher) look(ctx context.Context) error {
 		return err
 	}
 	if w.reject != nil {
-		if err := w.reject.look(ctx, query, r, nil); err != nil {
+		if err := w.reject.look(ctx, query, r, w.in.Progress); err != nil {
 			return err
 		}
 	}
@@ -210,6 +217,9 @@ func (t *TargetWatcher) summarize() {
 	for n := range r.Batches {
 		b := &r.Batches[n]
 		b.Lost = t.isLost(b)
+		if rows, ok := t.rows[b.ID]; ok {
+			b.Rows = rows
+		}
 		if b.ID != t.last.Batch || !t.last.Keeps {
 			continue
 		}
