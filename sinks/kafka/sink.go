@@ -151,24 +151,30 @@ const lost = "The marker of the query is gone: Kafka forgets the positions of a 
 	"when the group is deleted or reset. The records are in the topic as they were. Look at the end of the last recorded batch with `microbatch checkpoint show`, make it " +
 	"source.kafka.start.offsets of a new checkpoint, and start that once with --new-query. See docs/sinks-kafka.md, the marker."
 
-// settled is the marker when nothing is under way, or as it is beside a transaction that is open: that one can still be committed, so one batch may be missing, which
-// the checkpoint has not recorded. A transaction whose end was asked for is waited for: its batch may be recorded already.
+// settled is the marker of a query.
 func (s *Sink) settled(ctx context.Context, q sinks.QueryInfo) (m marker, err error) {
 	group := name(q)
-	err = s.ask(ctx, "read the marker of group "+group, func(ctx context.Context) error {
-		p, err := s.cluster.Committed(ctx, group, s.markerAt(), true)
-		if errors.Is(err, ErrUnstable) {
-			open, oerr := s.cluster.Open(ctx, group)
-			if oerr == nil && open {
-				p, err = s.cluster.Committed(ctx, group, s.markerAt(), false)
-			}
-		}
-		if err == nil {
-			m, err = parseMarker(p, group)
-		}
+	err = s.ask(ctx, "read the marker of group "+group, func(ctx context.Context) (err error) {
+		m, err = s.read(ctx, group)
 		return err
 	})
 	return m, err
+}
+
+// read reads the marker of a group when nothing is under way, or as it is beside a transaction that is open: that one can still be committed, so one batch may be
+// missing, which the checkpoint has not recorded. While a transaction is about to end it is ErrUnstable: its batch may be recorded already.
+func (s *Sink) read(ctx context.Context, group string) (marker, error) {
+	p, err := s.cluster.Committed(ctx, group, s.markerAt(), true)
+	if errors.Is(err, ErrUnstable) {
+		open, oerr := s.cluster.Open(ctx, group)
+		if oerr == nil && open {
+			p, err = s.cluster.Committed(ctx, group, s.markerAt(), false)
+		}
+	}
+	if err != nil {
+		return marker{batch: ident.NoBatch}, err
+	}
+	return parseMarker(p, group)
 }
 
 // others are the other queries of our pipeline and shard that have markers at the topic. They are asked for when there is none of ours.
@@ -180,15 +186,14 @@ func (s *Sink) others(ctx context.Context, q sinks.QueryInfo) (ids []ident.Query
 			return err
 		}
 		for _, group := range groups {
-			p, err := s.cluster.Committed(ctx, group, s.markerAt(), false)
-			if kafkaclient.NotAuthorized(err) {
+			m, err := s.read(ctx, group)
+			if kafkaclient.NotAuthorized(err) || errcode.Has(err, errcode.KafkaSinkMarker) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			m, err := parseMarker(p, group)
-			if err == nil && m.epoch > 0 && m.query != q.ID && m.pipeline == q.Name && m.shard == q.Shard.String() {
+			if m.epoch > 0 && m.query != q.ID && m.pipeline == q.Name && m.shard == q.Shard.String() {
 				ids = append(ids, m.query)
 			}
 		}

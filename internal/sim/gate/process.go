@@ -27,7 +27,9 @@ func (o Op) Writes() bool {
 	switch o.Kind {
 	case "put", "putifabsent", "commit", "delete", "sync", "abort":
 		return true
-	case "mkdir", "write", "link", "rename", "remove", "syncdir": // of a file system
+	case "mkdir", "append", "link", "rename", "remove", "syncdir": // of a file system
+		return true
+	case "initproducerid", "addpartitionstotxn", "produce", "addoffsetstotxn", "txnoffsetcommit", "endtxn": // of a Kafka cluster
 		return true
 	}
 	return false

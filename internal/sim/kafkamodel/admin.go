@@ -22,7 +22,7 @@ func (c *Cluster) Create(name string, partitions int) {
 
 func (c *Cluster) extend(t *topic, n int) {
 	for range n {
-		p := &partition{leader: c.brokers[len(t.partitions)%len(c.brokers)].id}
+		p := &partition{leader: c.brokers[len(t.partitions)%len(c.brokers)].id, sequences: map[int64]sequence{}}
 		p.log.reign(0)
 		t.partitions = append(t.partitions, p)
 	}

@@ -156,6 +156,7 @@ func (c *Cluster) reply(id int32, req kmsg.Request) (kmsg.Response, error) {
 	if c.isDown(id) {
 		return nil, ErrCut
 	}
+	c.tick()
 	switch req := req.(type) {
 	case *kmsg.MetadataRequest:
 		return c.metadata(req), nil

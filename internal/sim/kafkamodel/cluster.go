@@ -15,6 +15,9 @@ type Config struct {
 	Gzip    bool          // batches of records are compressed
 
 	AbortedBackwards bool // brokers list aborted transactions in no order that a client could rely on
+
+	Settling  time.Duration // between the answer to EndTxn and the end that readers see; 0: with the next request
+	Retention time.Duration // offsets.retention.minutes; 0: positions are never forgotten, and the brokers do not tell
 }
 
 // Cluster is brokers, and topics on them. All methods may be called at any time, from any goroutine.
@@ -26,7 +29,9 @@ type Cluster struct {
 	made    int // topics, ever
 	brokers []*broker
 	open    map[int64]*Txn // by producer
-	groups  map[string]map[string]map[int32]int64
+	ids     map[string]*transactional
+	given   int64 // producer ids, ever
+	groups  map[string]*group
 }
 
 // topic is a topic under one identity.
@@ -45,6 +50,14 @@ type partition struct {
 
 	understated int64 // by so much the end is said to be lower
 	lies        int   // for so many answers to ListOffsets
+
+	sequences map[int64]sequence // by producer
+}
+
+// sequence is what a partition expects of a producer.
+type sequence struct {
+	epoch int16
+	next  int32
 }
 
 type broker struct {
@@ -55,7 +68,7 @@ type broker struct {
 
 // New makes a cluster without topics.
 func New(config Config) *Cluster {
-	c := &Cluster{config: config, topics: map[string]*topic{}, open: map[int64]*Txn{}, groups: map[string]map[string]map[int32]int64{}}
+	c := &Cluster{config: config, topics: map[string]*topic{}, open: map[int64]*Txn{}, ids: map[string]*transactional{}, groups: map[string]*group{}}
 	for i := range max(1, config.Brokers) {
 		c.brokers = append(c.brokers, &broker{id: int32(i + 1)})
 	}

@@ -29,6 +29,7 @@ func (c *Cluster) fetch(broker int32, req *kmsg.FetchRequest) (resp *kmsg.FetchR
 	if c.isDown(broker) {
 		return nil, false, ErrCut
 	}
+	c.tick()
 	resp = kmsg.NewPtrFetchResponse()
 	idle = req.MinBytes > 0
 	room := int(req.MaxBytes)

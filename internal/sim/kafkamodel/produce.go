@@ -30,7 +30,7 @@ func (c *Cluster) Produce(topic string, partition int32, txn *Txn, records ...Re
 	}
 	if txn != nil {
 		txn.join(c, topic, partition)
-		b.transactional, b.producer, b.producerEpoch = true, txn.producer, 0
+		b.transactional, b.producer, b.producerEpoch = true, txn.producer, txn.epoch
 	}
 	return p.log.append(b)
 }
@@ -39,6 +39,7 @@ func (c *Cluster) Produce(topic string, partition int32, txn *Txn, records ...Re
 type Txn struct {
 	cluster  *Cluster
 	producer int64
+	epoch    int16
 	parts    map[string]map[int32]*partition
 }
 
@@ -46,10 +47,14 @@ type Txn struct {
 func (c *Cluster) Begin(producer int64) *Txn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.begin(producer, 0)
+}
+
+func (c *Cluster) begin(producer int64, epoch int16) *Txn {
 	if c.open[producer] != nil {
 		panic(fmt.Sprintf("kafkamodel: producer %d has an open transaction", producer))
 	}
-	t := &Txn{cluster: c, producer: producer, parts: map[string]map[int32]*partition{}}
+	t := &Txn{cluster: c, producer: producer, epoch: epoch, parts: map[string]map[int32]*partition{}}
 	c.open[producer] = t
 	return t
 }
@@ -64,22 +69,31 @@ func (t *Txn) join(c *Cluster, topic string, number int32) {
 	t.parts[topic][number] = c.must(topic, number)
 }
 
+// has reports whether a partition is part of the transaction.
+func (t *Txn) has(topic string, number int32) bool { return t.parts[topic][number] != nil }
+
 // Commit makes all records of the transaction visible, by a marker in each partition.
-func (t *Txn) Commit() { t.end(true) }
-
-// Abort hides all records of the transaction for good, by a marker in each partition.
-func (t *Txn) Abort() { t.end(false) }
-
-func (t *Txn) end(commit bool) {
+func (t *Txn) Commit() {
 	t.cluster.mu.Lock()
 	defer t.cluster.mu.Unlock()
+	t.end(true)
+}
+
+// Abort hides all records of the transaction for good, by a marker in each partition.
+func (t *Txn) Abort() {
+	t.cluster.mu.Lock()
+	defer t.cluster.mu.Unlock()
+	t.end(false)
+}
+
+func (t *Txn) end(commit bool) {
 	if t.cluster.open[t.producer] != t {
 		panic(fmt.Sprintf("kafkamodel: a transaction of producer %d has ended", t.producer))
 	}
 	delete(t.cluster.open, t.producer)
 	for _, topic := range slices.Sorted(maps.Keys(t.parts)) {
 		for _, n := range slices.Sorted(maps.Keys(t.parts[topic])) {
-			t.parts[topic][n].log.mark(&stored{control: true, commit: commit, transactional: true, producer: t.producer, records: []Record{{Time: time.Now()}}})
+			t.parts[topic][n].log.mark(&stored{control: true, commit: commit, transactional: true, producer: t.producer, producerEpoch: t.epoch, records: []Record{{Time: time.Now()}}})
 		}
 	}
 }
@@ -88,6 +102,7 @@ func (t *Txn) end(commit bool) {
 func (c *Cluster) Records(topic string, partition int32) []Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tick()
 	return c.must(topic, partition).log.visible()
 }
 
@@ -95,6 +110,7 @@ func (c *Cluster) Records(topic string, partition int32) []Record {
 func (c *Cluster) Offsets(topic string, partition int32) (begin, stable, end int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tick()
 	l := &c.must(topic, partition).log
 	return l.begin, l.stable(), l.end
 }
