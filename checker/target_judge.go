@@ -23,12 +23,12 @@ func (t *TargetWatcher) judgeMove(now Position) {
 	r.checked(Txn, 1)
 	switch {
 	case was.Keeps && !now.Keeps:
-		r.broken(Txn, position, "the target held batch %d, and says now that it keeps no batches", was.Batch)
+		r.broken(Txn, position, "the sink held batch %d, and says now that it keeps no batches", was.Batch)
 		return
 	case !now.Keeps:
 		return
 	case now.Batch < was.Batch:
-		r.broken(Txn, position, "the target holds %s; it held %s", upTo(now.Batch), upTo(was.Batch))
+		r.broken(Txn, position, "the sink holds %s; it held %s", upTo(now.Batch), upTo(was.Batch))
 	case now.Batch == was.Batch && now.Digest != was.Digest:
 		r.broken(Digest, position, "batch %d had digest %s and has %s now", now.Batch, was.Digest, now.Digest)
 	}
@@ -47,11 +47,13 @@ func (t *TargetWatcher) compare(s seen, recorded map[int64]objstore.Info) {
 	r, q, now := t.log.report, t.log.query, s.after
 	r.checked(IDs, 1)
 	if last := q.last(); now.Batch > last {
-		r.broken(IDs, fmt.Sprintf("offsets/%d", now.Batch), "the target holds batch %d, which the checkpoint does not have: it holds %s", now.Batch, upTo(last))
+		r.broken(IDs, fmt.Sprintf("offsets/%d", now.Batch), "the sink holds batch %d, which the checkpoint does not have: it holds %s", now.Batch, upTo(last))
 	}
-	for _, p := range []Position{s.before, s.after} {
-		t.compareDigest(p)
-		t.compareEpoch(p)
+	t.compareDigest(s.before)
+	t.compareEpoch(s.before)
+	if s.after != s.before {
+		t.compareDigest(s.after)
+		t.compareEpoch(s.after)
 	}
 }
 
@@ -64,7 +66,7 @@ func (t *TargetWatcher) compareRecorded(newest int64, recorded map[int64]objstor
 		}
 		r.checked(IDs, 1)
 		if id > newest && !t.atMostOnce[id] { // else it is about to come, or is lost
-			r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the target, which holds %s", id, upTo(newest))
+			r.broken(IDs, fmt.Sprintf("commits/%d", id), "batch %d is recorded, but not in the sink, which holds %s", id, upTo(newest))
 		}
 	}
 }
@@ -83,9 +85,9 @@ func (t *TargetWatcher) compareDigest(p Position) {
 	r.checked(Digest, 1)
 	where := fmt.Sprintf("offsets/%d", p.Batch)
 	if p.Digest == "" {
-		r.broken(Digest, where, "the target holds batch %d without a digest", p.Batch)
+		r.broken(Digest, where, "the sink holds batch %d without a digest", p.Batch)
 	} else if !o.has(p.Digest) {
-		r.broken(Digest, where, "the target holds batch %d with another digest: it covers other offsets than the entry", p.Batch)
+		r.broken(Digest, where, "the sink holds batch %d with another digest: it covers other offsets than the entry", p.Batch)
 	}
 }
 
@@ -97,13 +99,13 @@ func (t *TargetWatcher) compareEpoch(p Position) {
 	}
 	r.checked(Epoch, 1)
 	if newest := q.newestEpoch(); p.Epoch > newest {
-		r.broken(Epoch, fmt.Sprintf("_engine/epoch/%d", p.Epoch), "the target holds epoch %d, the checkpoint's newest is %d", p.Epoch, newest)
+		r.broken(Epoch, fmt.Sprintf("_engine/epoch/%d", p.Epoch), "the sink holds epoch %d, the checkpoint's newest is %d", p.Epoch, newest)
 	}
 	by := p.Epoch
 	if p.Entry != "" {
 		by = epochOf(p.Entry)
 		if by < 1 || by > p.Epoch {
-			r.broken(Epoch, position, "run %q has committed batch %d, but the target's epoch is %d", p.Entry, p.Batch, p.Epoch)
+			r.broken(Epoch, position, "run %q has committed batch %d, but the sink's epoch is %d", p.Entry, p.Batch, p.Epoch)
 		}
 		if claim, ok := q.epochs[by]; ok && claim != p.Entry {
 			r.broken(Epoch, position, "run %s has committed batch %d in epoch %d, which run %s has claimed", p.Entry, p.Batch, by, claim)

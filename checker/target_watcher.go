@@ -140,7 +140,9 @@ func (t *TargetWatcher) look(ctx context.Context) error {
 		return t.judgeUnknown(s)
 	}
 	t.judgeMove(s.before)
-	t.judgeMove(s.after)
+	if s.after != s.before {
+		t.judgeMove(s.after)
+	}
 	newest := t.newestOf(recorded)
 	t.compare(s, recorded)
 	w.compareSides()
@@ -178,7 +180,7 @@ func (t *TargetWatcher) see(ctx context.Context, query string) (s seen, err erro
 		}
 		s.rows, err = t.in.Target.Rows(ctx)
 		if errors.Is(err, errors.ErrUnsupported) {
-			t.log.report.notice("the rows of the target are not verified: its reader cannot tell them")
+			t.log.report.notice("the rows of the sink are not verified: its reader cannot tell them")
 			return s, nil
 		}
 		if err != nil {
