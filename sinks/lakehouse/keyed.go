@@ -3,7 +3,6 @@ package lakehouse
 import (
 	"context"
 	"path"
-	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,7 +35,7 @@ func (s *Sink) prepareKeyed(ctx context.Context, t *table.Table, p *pending) err
 	if err := s.newStage(p, merge.Without(p.batch.Schema, s.cfg.Merge.OperationColumn)); err != nil {
 		return err
 	}
-	files, err := p.snap.Files(ctx)
+	files, err := s.live.to(ctx, t, p.snap, p.schema, s.cfg.Merge.keys())
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func (s *Sink) prepareKeyed(ctx context.Context, t *table.Table, p *pending) err
 		Store: s.cfg.Store, Schema: p.schema, PartitionBy: p.snap.PartitionBy(), Batch: rows, Parallel: s.cfg.Parallel, Alloc: s.cfg.Alloc,
 	}
 	p.sees = target.MayHold
-	may := slices.DeleteFunc(files, func(a *action.Add) bool { return !target.MayHold(a) })
+	may := files.For(target)
 	if s.cfg.Merge.Mode == Upsert {
 		err = s.upsert(ctx, p, target, may)
 	} else {

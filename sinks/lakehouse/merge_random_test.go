@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -110,6 +112,10 @@ func (d *duel) run(batches int) {
 		parts := d.batch()
 		want := d.apply(parts)
 		d.commit(ident.BatchID(id), parts, want)
+		if d.rand.IntN(2) == 0 {
+			d.others()
+			d.sameList()
+		}
 		d.compare(fmt.Sprint("after batch ", id))
 	}
 }
@@ -293,7 +299,7 @@ func (d *duel) record(s *arrow.Schema, rows []duelRow) arrow.RecordBatch {
 func (d *duel) others() {
 	tbl, err := table.Open(d.t.Context(), d.place.store, table.Options{})
 	d.must(err)
-	switch d.rand.IntN(6) {
+	switch d.rand.IntN(7) {
 	case 0:
 		_, err := tbl.Optimize(d.t.Context(), maintain.OptimizeOptions{Force: true, TargetBytes: 3000, Alloc: d.alloc})
 		d.must(err)
@@ -301,6 +307,9 @@ func (d *duel) others() {
 		d.foreignDelete(tbl)
 	case 2:
 		d.foreignAppend(tbl)
+	case 3:
+		_, err := tbl.Log().WriteCheckpoint(d.t.Context(), tbl.Snapshot().State())
+		d.must(err)
 	}
 }
 
@@ -349,7 +358,7 @@ func (d *duel) foreignDelete(tbl *table.Table) {
 		}
 		d.rows = slices.Delete(d.rows, i, i+1)
 	}
-	c := translog.Change{Info: action.CommitInfo{Operation: "DELETE"}, Actions: []action.Action{{Remove: gone.Tombstone(0, true)}}}
+	c := translog.Change{Info: action.CommitInfo{Operation: "DELETE"}, Actions: []action.Action{{Remove: gone.Tombstone(time.Now().UnixMilli(), true)}}}
 	_, err = tbl.Commit(d.t.Context(), tbl.Snapshot(), c)
 	d.must(err)
 }
@@ -396,6 +405,39 @@ func (d *duel) compare(when string) {
 		d.t.FailNow()
 	}
 	d.noOrphans(tbl, files)
+}
+
+// sameList holds the sink's kept list of files against a fresh reading of the log: it has the same files, and would have batches look at the same ones.
+func (d *duel) sameList() {
+	d.t.Helper()
+	tbl := d.sink.Table()
+	snap, err := tbl.Refresh(d.t.Context())
+	d.must(err)
+	kept, err := d.sink.live.to(d.t.Context(), tbl, snap, merge.Without(d.schema(), "op"), d.merge.keys())
+	d.must(err)
+	fresh := merge.NewFiles(merge.Without(d.schema(), "op"), snap.PartitionBy(), d.merge.keys())
+	d.must(tbl.Log().Follow(d.t.Context(), nil, snap.State(), fresh))
+	all := func(map[string]*string) bool { return true }
+	if got, want := kept.In(all), fresh.In(all); !reflect.DeepEqual(got, want) {
+		d.t.Fatalf("%d files are kept, and there are %d", len(got), len(want))
+	}
+	rule, err := d.merge.rule(d.schema(), snap.PartitionBy(), "")
+	d.must(err)
+	if !d.merge.keyed() {
+		return
+	}
+	for range 5 {
+		b := merge.NewBatch(rule)
+		rec := d.record(d.schema(), []duelRow{d.row()})
+		d.must(b.Add(0, rec))
+		rec.Release()
+		d.must(b.Resolve(d.t.Context()))
+		target := &merge.Target{Schema: merge.Without(d.schema(), "op"), PartitionBy: snap.PartitionBy(), Batch: b, Alloc: d.alloc}
+		if got, want := kept.For(target), fresh.For(target); !reflect.DeepEqual(got, want) {
+			d.t.Fatalf("%d files are looked at, and should be %d", len(got), len(want))
+		}
+		b.Close()
+	}
 }
 
 // noOrphans: an attempt that met a conflict has left nothing, and no file that the log names is missing.

@@ -19,29 +19,26 @@ func (s *Sink) replaceFiles(ctx context.Context, t *table.Table, p *pending) (er
 		return err
 	}
 	p.snap = s.base(t, p)
-	p.sees = func(*action.Add) bool { return true }
-	if s.cfg.Merge.Mode == OverwritePartitions {
-		p.sees = samePartitions(p.snap, p.adds)
-	}
-	files, err := p.snap.Files(ctx)
+	files, err := s.live.to(ctx, t, p.snap, p.schema, nil)
 	if err != nil {
 		return err
 	}
-	for _, a := range files {
-		if p.sees(a) {
-			p.replaced = append(p.replaced, a)
-		}
+	replaces := func(map[string]*string) bool { return true }
+	if s.cfg.Merge.Mode == OverwritePartitions {
+		replaces = samePartitions(p.snap, p.adds)
 	}
+	p.sees = func(a *action.Add) bool { return replaces(a.PartitionValues) }
+	p.replaced = files.In(replaces)
 	return nil
 }
 
-// samePartitions says of a file whether it is in a partition that some files are in, however its values are spelled.
-func samePartitions(snap *table.Snapshot, files []*action.Add) func(*action.Add) bool {
-	keyOf := func(a *action.Add) string {
+// samePartitions says of the values of a partition whether some files are in it, however the values are spelled.
+func samePartitions(snap *table.Snapshot, files []*action.Add) func(partition map[string]*string) bool {
+	keyOf := func(partition map[string]*string) string {
 		values := map[string]*string{}
 		for _, by := range snap.PartitionBy() {
 			f := snap.Schema().Field(slices.IndexFunc(snap.Schema().Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, by) }))
-			for name, text := range a.PartitionValues {
+			for name, text := range partition {
 				if strings.EqualFold(name, by) {
 					values[by] = datafile.PartitionText(f.Type, text)
 				}
@@ -51,7 +48,7 @@ func samePartitions(snap *table.Snapshot, files []*action.Add) func(*action.Add)
 	}
 	written := map[string]bool{}
 	for _, a := range files {
-		written[keyOf(a)] = true
+		written[keyOf(a.PartitionValues)] = true
 	}
-	return func(a *action.Add) bool { return written[keyOf(a)] }
+	return func(partition map[string]*string) bool { return written[keyOf(partition)] }
 }

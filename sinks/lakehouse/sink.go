@@ -37,6 +37,7 @@ type Sink struct {
 	// last is the newest batch of ours that was seen in the log: it may never go down.
 	last ident.BatchID
 
+	live following      // of the modes that look at the table's files
 	done *maintain.Done // when upkeep was done last; nil before the first call of Maintain
 }
 

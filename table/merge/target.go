@@ -29,34 +29,34 @@ type Target struct {
 
 // MayHold reports whether a file may hold one of the batch's keys (U3). It reads nothing.
 func (t *Target) MayHold(add *action.Add) bool {
-	keys := t.Batch.rule.Keys
-	var s *statistics
-	for i, name := range keys.names {
-		f := t.field(name)
-		var b bounds
-		if t.isPartition(name) {
-			b = partitionBounds(valueOf(add.PartitionValues, name), f.Type)
-		} else {
-			if s == nil {
-				read := statisticsOf(add)
-				s = &read
-			}
-			b = s.bounds(f.Name, f.Type)
-		}
-		if !t.Batch.values[i].mayBe(b) {
+	s := statisticsOf(add)
+	for i, name := range t.Batch.rule.Keys.names {
+		if !t.Batch.values[i].mayBe(boundsOf(add, &s, t.field(name), t.isPartition(name))) {
 			return false
 		}
 	}
 	return true
 }
 
-// field is a column of the table; that of the rows, if the table does not have it yet.
-func (t *Target) field(name string) arrow.Field {
-	return t.Schema.Field(slices.IndexFunc(t.Schema.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) }))
+// boundsOf are those of a column in a file with some statistics.
+func boundsOf(add *action.Add, s *statistics, column arrow.Field, isPartition bool) bounds {
+	if isPartition {
+		return partitionBounds(valueOf(add.PartitionValues, column.Name), column.Type)
+	}
+	return s.bounds(column.Name, column.Type)
 }
 
-func (t *Target) isPartition(name string) bool {
-	return slices.ContainsFunc(t.PartitionBy, func(p string) bool { return strings.EqualFold(p, name) })
+// field is a column of the table; that of the rows, if the table does not have it yet.
+func (t *Target) field(name string) arrow.Field { return fieldOf(t.Schema, name) }
+
+func fieldOf(s *arrow.Schema, name string) arrow.Field {
+	return s.Field(slices.IndexFunc(s.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) }))
+}
+
+func (t *Target) isPartition(name string) bool { return isAmong(t.PartitionBy, name) }
+
+func isAmong(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(p string) bool { return strings.EqualFold(p, name) })
 }
 
 func valueOf(values map[string]*string, column string) *string {

@@ -64,8 +64,11 @@ func (v *values) mayBe(b bounds) bool {
 	case v.numbers != nil:
 		return between(v.numbers, binary.BigEndian.Uint64(b.lo[1:]), binary.BigEndian.Uint64(b.hi[1:]))
 	}
-	return between(v.texts, string(b.lo), string(b.hi))
+	return between(v.texts, textOf(b.lo), textOf(b.hi))
 }
+
+// textOf are bytes as a text, which is compared and not kept.
+func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // between reports whether one of some sorted values is between two others, or one of them.
 func between[T uint64 | string](sorted []T, lo, hi T) bool {

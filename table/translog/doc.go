@@ -19,4 +19,5 @@
 //	(T5) Nothing is deleted that a checkpoint does not cover, and nothing younger than 48 hours; always from the oldest on.
 //	(T6) To append, no list of files is ever read.
 //	(T7) A commit goes behind versions of other writers only if these removed nothing that it reads and added nothing that it would have had to see (Change).
+//	(T8) What Follow adds up to is what a fresh reading of the log at that version gives.
 package translog
