@@ -163,23 +163,23 @@ func (c *Cluster) addOffsets(name string, who identity, group string) error {
 	return err
 }
 
-// member is the transaction that a partition, or the coordinator of a group, takes something for: it has the epochs from its own log, and asks whether it is part of it.
-func (c *Cluster) member(name string, who identity, part func(*transactional) bool) (*transactional, error) {
+// verify is what a partition, or the coordinator of a group, does before it takes something for a transaction: it knows the epochs, and asks whether it is part of it.
+func (c *Cluster) verify(name string, who identity, part func(*transactional) bool) error {
 	id := c.ids[name]
 	switch {
 	case id == nil || id.producer != who.producer:
-		return nil, kerr.InvalidProducerIDMapping
+		return kerr.InvalidProducerIDMapping
 	case id.epoch != who.epoch:
-		return nil, kerr.InvalidProducerEpoch
+		return kerr.InvalidProducerEpoch
 	case id.state != ongoing || !part(id):
-		return nil, kerr.InvalidTxnState
+		return kerr.TransactionAbortable
 	}
-	return id, nil
+	return nil
 }
 
 // commitInTransaction is TxnOffsetCommit.
 func (c *Cluster) commitInTransaction(name string, who identity, group string, at []place, positions []position) error {
-	if _, err := c.member(name, who, func(id *transactional) bool { return id.groups[group] }); err != nil {
+	if err := c.verify(name, who, func(id *transactional) bool { return id.groups[group] }); err != nil {
 		return err
 	}
 	var failed error
@@ -205,7 +205,7 @@ func (c *Cluster) produce(name string, who identity, at place, first int32, reco
 	}
 	b := &stored{gzip: c.config.Gzip, producer: who.producer, producerEpoch: who.epoch, records: records, transactional: name != ""}
 	if b.transactional {
-		if _, err := c.member(name, who, func(id *transactional) bool { return id.txn.has(at.topic, at.partition) }); err != nil {
+		if err := c.verify(name, who, func(id *transactional) bool { return id.txn.has(at.topic, at.partition) }); err != nil {
 			return err
 		}
 	}

@@ -183,7 +183,11 @@ func (p *producer) End(ctx context.Context, commit bool) error {
 	if !p.begun {
 		return nil
 	}
-	if err := p.request(ctx, "endtxn", p.id, func(c *Cluster) error { return c.endTransaction(p.id, p.who, commit) }); err != nil {
+	about := p.id + " abort"
+	if commit {
+		about = p.id + " commit"
+	}
+	if err := p.request(ctx, "endtxn", about, func(c *Cluster) error { return c.endTransaction(p.id, p.who, commit) }); err != nil {
 		return err
 	}
 	p.begun = false
