@@ -7,8 +7,7 @@ import (
 	"microbatch/objstore/localfs"
 )
 
-// Disk is a file system as the process sees it: every change, and every look, passes the judge, by the name that package crashfs has for it. What is read of an open file
-// is no operation.
+// Disk is a file system as the process sees it: every change, and every look, passes the judge. What is read of an open file is no operation.
 func (p *Process) Disk(place string, inner localfs.FS) localfs.FS { return &disk{inner, p, place} }
 
 type disk struct {
@@ -79,7 +78,7 @@ type file struct {
 }
 
 func (f *file) Write(data []byte) (n int, err error) {
-	err = f.disk.do("write", f.name, func() (err error) { n, err = f.File.Write(data); return err })
+	err = f.disk.do("append", f.name, func() (err error) { n, err = f.File.Write(data); return err })
 	return n, err
 }
 
