@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -94,13 +95,8 @@ func (f *textFile) flush() error {
 	return err
 }
 
-// Close writes what is left, and the end of the compression.
-func (f *textFile) Close() error {
-	if err := f.flush(); err != nil {
-		return err
-	}
-	return f.close()
-}
+// Close writes what is left, and the end of the compression, which it frees in any case.
+func (f *textFile) Close() error { return errors.Join(f.flush(), f.close()) }
 
 // parquetFile begins Parquet files.
 func parquetFile(compression string) func(io.Writer, *arrow.Schema) (filestage.File, error) {

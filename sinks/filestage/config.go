@@ -27,7 +27,8 @@ type Config struct {
 type File interface {
 	// Write appends the rows of a record, which stays the caller's.
 	Write(arrow.RecordBatch) error
-	// Close ends the format's own framing (a footer, a compressor's last block). It does not close the writer below.
+	// Close ends the format's own framing (a footer, a compressor's last block) and frees what the format holds, also after an error. It does not close the writer
+	// below. It is called once, also of a file that is given up: what it writes then goes nowhere.
 	Close() error
 }
 

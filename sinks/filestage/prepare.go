@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -147,10 +148,12 @@ func (w *writer) close() (int64, error) {
 	return info.Size(), nil
 }
 
-// abandon closes the file as it is. Its folder is removed.
+// abandon closes the file as it is, and lets the format free what it holds. Its folder is removed.
 func (w *writer) abandon() error {
 	if w == nil {
 		return nil
 	}
+	w.buffered.Reset(io.Discard)
+	_ = w.rows.Close() // that the file has no end is known
 	return w.file.Close()
 }

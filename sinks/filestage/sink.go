@@ -48,7 +48,7 @@ func (s *Sink) Describe() ident.Description {
 
 // Check looks whether the format takes the schema, and whether the folder is one or can be made.
 func (s *Sink) Check(_ context.Context, in *arrow.Schema) error {
-	if _, err := s.config.NewFile(io.Discard, in); err != nil {
+	if err := s.checkFormat(in); err != nil {
 		return err
 	}
 	info, err := s.disk.Stat(".")
@@ -59,6 +59,15 @@ func (s *Sink) Check(_ context.Context, in *arrow.Schema) error {
 		return nil // it is made when the query has claimed its epoch
 	}
 	return s.disk.failed("look at", ".", err)
+}
+
+// checkFormat begins a file that is written nowhere.
+func (s *Sink) checkFormat(in *arrow.Schema) error {
+	f, err := s.config.NewFile(io.Discard, in)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // Visible is the newest batch of the query that has its folder, or had it.
