@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"microbatch/engine"
+	"microbatch/internal/errcode"
 )
 
 func load(t *testing.T, text string) *Config {
@@ -90,6 +93,24 @@ func TestBuildOfEachKind(t *testing.T) {
 		if err := q.Validate(); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
+	}
+}
+
+// TestRequestsOfKafkaRecords: without operation_id, the key of a request is the record's place, in the columns that the source's metadata gives, and a pipeline
+// that has lost one of them is refused before it starts.
+func TestRequestsOfKafkaRecords(t *testing.T) {
+	q, err := Build(t.Context(), load(t, "name: p\nsource: {kafka: {brokers: [\"h:1\"], topics: [a], metadata: [topic, partition, offset]}, schema: a INT}\n"+
+		"sink: {http: {url: \"https://h/x\"}}\non_error: drop\ncheckpoint: c\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := []arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32}, {Name: "_topic", Type: arrow.BinaryTypes.String},
+		{Name: "_partition", Type: arrow.PrimitiveTypes.Int32}, {Name: "_offset", Type: arrow.PrimitiveTypes.Int64}}
+	if err := q.Sink.Check(t.Context(), arrow.NewSchema(fields, nil)); err != nil {
+		t.Error(err)
+	}
+	if err := q.Sink.Check(t.Context(), arrow.NewSchema(fields[:3], nil)); !errcode.Has(err, errcode.HTTPColumns) {
+		t.Errorf("without _offset: %v", err)
 	}
 }
 

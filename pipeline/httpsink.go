@@ -20,7 +20,7 @@ func (b builder) http(ctx context.Context, h *config.HTTPSink) (sinks.Sink, erro
 		Parallel: h.Parallel, PerSecond: float64(h.PerSecond), Timeout: h.Timeout.D(), RetryFor: h.RetryFor.D(),
 	}
 	if len(c.OperationID) == 0 {
-		c.OperationID = []string{"topic", "partition", "offset"}
+		c.OperationID = []string{"_topic", "_partition", "_offset"} // as the Kafka source's metadata names them
 	}
 	for name, value := range h.Headers {
 		c.Headers[name] = secret.Of(value)
@@ -49,7 +49,7 @@ func (b builder) http(ctx context.Context, h *config.HTTPSink) (sinks.Sink, erro
 		return nil, err
 	}
 	return foreachbatch.New(foreachbatch.Config{
-		Func: apply, What: map[string]any{"url": h.URL, "method": h.Method, "operation_id": c.OperationID},
-		Name: "requests to " + h.URL, Remedy: "a service that honours the Idempotency-Key, and does nothing twice, makes it exactly once", Resends: true,
+		Func: apply, Check: c.Check, What: map[string]any{"url": h.URL, "method": h.Method, "operation_id": c.OperationID},
+		Name: "sending requests to " + h.URL, Remedy: "a service that honours the Idempotency-Key, and does nothing twice, makes it exactly once", Resends: true,
 	})
 }

@@ -26,6 +26,12 @@ var (
 	DuckDBLocked = Code{ID: "MB5008", Title: "another process has the DuckDB file open", Class: Retry,
 		Safe: "Nothing of the batch is in the database. It is tried again.",
 		Next: "DuckDB lets one process in at a time: end the other one's session, or open the file there with -readonly between batches."}
+	LedgerIsolation = Code{ID: "MB5009", Title: "the database does not give the ledger a transaction that is read committed", Class: Config,
+		Safe: "The transaction was rolled back: nothing of the batch is in the database.",
+		Next: "Use a driver of database/sql that passes sql.TxOptions on; on CockroachDB, allow READ COMMITTED in the cluster's settings."}
+	LedgerBusy = Code{ID: "MB5010", Title: "the database has ended the transaction of a batch in favour of another one", Class: Retry,
+		Safe: "Nothing of the batch is in the database. It is applied again, at most `max_restarts` times in a row.",
+		Next: "If it comes often, look which other transactions change the same rows, and in which order."}
 	HTTPRefused = Code{ID: "MB5021", Title: "the service refuses a request", Class: Data,
 		Safe: "The batch is not recorded: it is sent again at the next start, with the same Idempotency-Key for each row.",
 		Next: "Read the answer above. 401 and 403 are the `authorization`, 404 and 405 the `url` and `method`; with `quarantine`, rows that the service refuses for what they are do not stop the query."}
@@ -33,7 +39,7 @@ var (
 		Safe: "The batch is not recorded: it is sent again, with the same Idempotency-Key for each row.",
 		Next: "Look whether the service works; raise `retry_for`, or lower `parallel` and `per_second`."}
 	HTTPColumns = Code{ID: "MB5023", Title: "a row has no operation id", Class: Data,
-		Safe: "The batch is not recorded.",
+		Safe: "No request was sent for it, and its batch is not recorded.",
 		Next: "Name columns in `operation_id` that tell every row apart and are never null: for Kafka add metadata: [topic, partition, offset] to the source."}
 	FileStageDamaged = Code{ID: "MB5041", Title: "the record of a batch of files is damaged", Class: Corrupt,
 		Safe: "Nothing was written. The data files are as they were.",
@@ -41,4 +47,4 @@ var (
 )
 
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, HTTPRefused, HTTPUnanswered, HTTPColumns, FileStageDamaged}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, LedgerIsolation, LedgerBusy, HTTPRefused, HTTPUnanswered, HTTPColumns, FileStageDamaged}

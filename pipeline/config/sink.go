@@ -118,7 +118,7 @@ type HTTPSink struct {
 	URL string `yaml:"url" need:"true"`
 	// The method of the requests.
 	Method string `yaml:"method" enum:"POST,PUT,PATCH" default:"POST"`
-	// The columns that tell rows apart for ever. Their values, joined by `-`, are the header Idempotency-Key. Left out: `[topic, partition, offset]`, which `source.kafka.metadata` adds.
+	// The columns that tell rows apart for ever. Their values, joined by `-`, are the header Idempotency-Key. Left out: `[_topic, _partition, _offset]`, which `metadata: [topic, partition, offset]` of a Kafka source adds.
 	OperationID []string `yaml:"operation_id"`
 	// The header Authorization (`Bearer ...`), as `env:NAME` or `file:PATH`.
 	Authorization Secret `yaml:"authorization"`

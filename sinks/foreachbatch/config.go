@@ -18,6 +18,8 @@ import (
 type Config struct {
 	// Func applies a batch. An error stops the query; the same batch is passed again at the next start.
 	Func func(ctx context.Context, b Batch) error
+	// Check compares the schema of the rows with what Func wants, before anything is claimed; nil: it takes all rows.
+	Check func(in *arrow.Schema) error
 	// Command is a program and its arguments.
 	Command []string
 	// Env is added to this process's environment for the program, as "NAME=value".
@@ -28,7 +30,7 @@ type Config struct {
 	Output io.Writer
 	// Exact says why Func applies a batch that is passed again only once, in half a sentence: a ledger in its own transaction, for example. "" is at least once.
 	Exact string
-	// Name is what explain calls Func ("requests to https://..."), and Remedy what makes it exactly once; "" for a function that only its author knows.
+	// Name is what explain calls Func ("sending requests to https://..."), and Remedy what makes it exactly once; "" for a function that only its author knows.
 	Name, Remedy string
 	// Resends: Func sends again what it got no answer to, so that a row may come twice although its batch is passed once.
 	Resends bool

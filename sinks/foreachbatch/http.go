@@ -32,7 +32,7 @@ type HTTPConfig struct {
 	Method string
 	// Headers are sent with each request. Their values are never printed.
 	Headers map[string]secret.Secret
-	// OperationID are the columns that tell rows apart for ever: for Kafka topic, partition and offset. Their values, joined by "-", are the Idempotency-Key.
+	// OperationID are the columns that tell rows apart for ever: for Kafka _topic, _partition and _offset. Their values, joined by "-", are the Idempotency-Key.
 	OperationID []string
 	// Encoder makes the body of a row; ContentType says what it is.
 	Encoder     func(*arrow.Schema) (codec.Encoder, error)
@@ -81,6 +81,24 @@ func HTTP(c HTTPConfig) (func(ctx context.Context, b Batch) error, error) {
 		c.Client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	return (&caller{HTTPConfig: c, pace: &pace{every: every(c.PerSecond)}}).batch, nil
+}
+
+// Check says whether rows of a schema have the columns of OperationID: for Config.Check.
+func (c HTTPConfig) Check(in *arrow.Schema) error {
+	_, err := c.ids(in)
+	return err
+}
+
+// ids are the places of the columns of OperationID.
+func (c HTTPConfig) ids(schema *arrow.Schema) (ids []int, err error) {
+	for _, name := range c.OperationID {
+		found := schema.FieldIndices(name)
+		if len(found) != 1 {
+			return nil, errcode.HTTPColumns.New(c.URL, "the rows have no column %s", name)
+		}
+		ids = append(ids, found[0])
+	}
+	return ids, nil
 }
 
 func or[T comparable](v, otherwise T) T {
@@ -137,13 +155,9 @@ func (c *caller) rows(ctx context.Context, b Batch, calls chan<- call) error {
 	if err != nil {
 		return err
 	}
-	var ids []int
-	for _, name := range c.OperationID {
-		found := b.Schema.FieldIndices(name)
-		if len(found) != 1 {
-			return errcode.HTTPColumns.New(place(b), "there is no column %s", name)
-		}
-		ids = append(ids, found[0])
+	ids, err := c.ids(b.Schema)
+	if err != nil {
+		return err
 	}
 	reader, err := b.Rows()
 	if err != nil {

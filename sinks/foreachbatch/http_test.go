@@ -180,6 +180,9 @@ func TestRowsWithoutAnOperationID(t *testing.T) {
 	if err := send(t, c, 0, 1); !errcode.Has(err, errcode.HTTPColumns) || !strings.Contains(err.Error(), "nowhere") {
 		t.Error(err)
 	}
+	if err := c.Check(record(t, `[]`).Schema()); !errcode.Has(err, errcode.HTTPColumns) || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("before the first batch: %v", err)
+	}
 	for _, rows := range []string{`[{"id":1}]`, `[{"id":1,"s":"a\nb"}]`} {
 		r := record(t, rows)
 		if _, err := operationID(r, []int{0, 1}, 0); err == nil {

@@ -47,8 +47,11 @@ func (s *Sink) Describe() ident.Description {
 	return d
 }
 
-// Check looks whether the program is there.
-func (s *Sink) Check(context.Context, *arrow.Schema) error {
+// Check asks the function's own check, or looks whether the program is there.
+func (s *Sink) Check(_ context.Context, in *arrow.Schema) error {
+	if s.config.Check != nil {
+		return s.config.Check(in)
+	}
 	if s.config.Func != nil {
 		return nil
 	}
