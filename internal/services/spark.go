@@ -15,7 +15,7 @@ import (
 // The versions go together: the DuckDB extensions load only into 1.5.5, and this Delta only into this Spark.
 var (
 	pythonPackages  = []string{"deltalake==1.6.6", "duckdb==1.5.5", "duckdb-extension-delta==1.5.5", "duckdb-extension-httpfs==1.5.5", "pyarrow==26.0.1", "pytz==2026.6"}
-	pysparkPackages = append([]string{"pyspark==4.2.0", "delta-spark==4.4.0"}, pythonPackages...)
+	pysparkPackages = append([]string{"pyspark==4.2.0", "delta-spark==4.4.0", "psycopg[binary]==3.3.9"}, pythonPackages...)
 )
 
 //go:embed spark/pom.xml
@@ -23,8 +23,8 @@ var sparkPom []byte
 
 // SparkEnv runs PySpark scripts.
 type SparkEnv struct {
-	Python string // the interpreter; it has deltalake, duckdb and pyarrow too
-	Jars   string // Delta's and the Kafka source's jars, comma-separated, for spark.jars
+	Python string // the interpreter; it has deltalake, duckdb, pyarrow and psycopg too
+	Jars   string // those of Delta, of the Kafka source and sink and of PostgreSQL's JDBC driver, comma-separated, for spark.jars
 }
 
 // Python is the path of an interpreter that has deltalake, duckdb with its delta and httpfs extensions, and pyarrow.
@@ -37,7 +37,7 @@ func Python(t testing.TB) string {
 	return python
 }
 
-// PySpark is Spark with Delta Lake and its Kafka source.
+// PySpark is Spark with Delta Lake, its Kafka source and JDBC for PostgreSQL.
 func PySpark(t testing.TB) SparkEnv {
 	t.Helper()
 	env, err := LaunchableSpark()
@@ -49,11 +49,11 @@ func PySpark(t testing.TB) SparkEnv {
 
 // LaunchableSpark is PySpark for programs that are not tests.
 func LaunchableSpark() (SparkEnv, error) {
-	jars, err := mavenJars("spark-4.2.0-jars", sparkPom)
+	jars, err := mavenJars("spark-4.2.0-jars-2", sparkPom)
 	if err != nil {
 		return SparkEnv{}, fmt.Errorf("services: spark's jars: %w", err)
 	}
-	python, err := virtualEnv("pyspark-4.2.0", pysparkPackages)
+	python, err := virtualEnv("pyspark-4.2.0-2", pysparkPackages)
 	if err != nil {
 		return SparkEnv{}, err
 	}
