@@ -63,6 +63,7 @@ var rules = []rule{
 	{"checker", []string{"objstore"}, "independent of what it checks"},
 	{"internal/duck", []string{"batch"}, "one DuckDB session"},
 	{"internal/kafkaclient", nil, "what the Kafka source and sink share, and nothing of either"},
+	{"internal/targets", []string{"checker", "internal/kafkaclient", "internal/duck"}, "independent of the sinks whose positions it reads"},
 	{"internal/errcode", []string{"objstore"}, "codes for all"},
 	{"internal/failpoint", nil, ""}, {"internal/bugs", nil, ""}, {"internal/retry", nil, ""}, {"internal/secret", nil, ""}, {"internal/invariant", nil, ""},
 	{"internal/...", []string{"..."}, "tools and tests may know everything"},

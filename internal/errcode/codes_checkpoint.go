@@ -47,9 +47,13 @@ var (
 	RepairImpossible = Code{ID: "MB1115", Title: "the checkpoint cannot be repaired from what is there", Class: Corrupt,
 		Safe: "Nothing was changed.",
 		Next: "Restore the checkpoint or the table from a copy of the same moment."}
+	SinkDisagrees = Code{ID: "MB1116", Title: "the sink is not what the checkpoint claims", Class: Corrupt,
+		Safe: "Nothing was written.",
+		Next: "Each line of the report says what to do. Until then do not start the query."}
 )
 
 var checkpointCodes = []Code{
 	CheckpointGap, CheckpointDamaged, CheckpointBehind, SinkBehind, ForeignDigest, ForeignDriver, FreshOnUsed, PipelineChanged,
 	ChangedWhilePending, LearnedChanged, CheckpointLocked, DriverFenced, CheckpointUnsupported, CheckpointUnstable, RepairImpossible,
+	SinkDisagrees,
 }

@@ -11,8 +11,8 @@ import (
 )
 
 func checkpointCommand(std IO) *cobra.Command {
-	c := &cobra.Command{Use: "checkpoint", Short: "Look at a checkpoint and repair it"}
-	c.AddCommand(checkpointShow(std), checkpointRepair(std))
+	c := &cobra.Command{Use: "checkpoint", Short: "Look at a checkpoint, compare it with the sink, and repair it"}
+	c.AddCommand(checkpointShow(std), checkpointCheck(std), checkpointRepair(std))
 	return c
 }
 
@@ -23,7 +23,7 @@ func checkpointShow(std IO) *cobra.Command {
 		Use:   "show [path | pipeline.yaml]",
 		Short: "Show where a query stands",
 		Long: `Show where a query stands: its id, the newest batch, whether one is pending, the offsets it ends at, who drives it, and what in it a start would refuse.
-The table is not looked at: see microbatch validate, and microbatch table check --against-checkpoint. Nothing is written or locked.`,
+The sink is not looked at: see microbatch validate, and microbatch checkpoint check. Nothing is written or locked.`,
 		Example: "  microbatch checkpoint show orders.yaml\n  microbatch checkpoint show s3://lake/_checkpoints/orders --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

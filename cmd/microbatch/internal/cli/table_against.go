@@ -51,6 +51,11 @@ func (a *against) run(ctx context.Context, std IO, f *storeFlags, args []string,
 	if err != nil {
 		return err
 	}
+	return a.compare(ctx, std, in, path, asJSON)
+}
+
+// compare verifies and shows.
+func (a *against) compare(ctx context.Context, std IO, in checker.Input, path string, asJSON bool) error {
 	done := progressTo(std.Err)
 	in.Progress = done.show
 	r, err := checker.Check(ctx, in)
@@ -101,7 +106,7 @@ func (a *against) input(ctx context.Context, f *storeFlags, args []string) (in c
 	if err != nil {
 		return in, path, err
 	}
-	in.Rejected, err = f.rejected(ctx, args, cmp.Or(rejected, strings.TrimRight(path, "/")+"_rejected"))
+	in.Rejected, err = f.rejected(ctx, args, cmp.Or(rejected, besides(path)))
 	if err == nil && a.rejected != "" { // one that was named has to be there; otherwise it comes with the first rejected row
 		_, err = table.Open(ctx, in.Rejected, table.Options{})
 		if errors.Is(err, fs.ErrNotExist) {
@@ -110,6 +115,9 @@ func (a *against) input(ctx context.Context, f *storeFlags, args []string) (in c
 	}
 	return in, path, err
 }
+
+// besides is where the rejected rows of a table are unless the pipeline file says otherwise.
+func besides(table string) string { return strings.TrimRight(table, "/") + "_rejected" }
 
 // someCheckpoint says so if nothing of a checkpoint is at its place: then the path is wrong, or it was deleted.
 func someCheckpoint(ctx context.Context, s objstore.Store) error {
@@ -147,26 +155,7 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 	}
 	fmt.Fprintf(out, "checkpoint  %s, query %s\n", in.Checkpoint.URL(), cmp.Or(r.Query, "unknown"))
 	a.showBatches(out, r)
-	broken := map[checker.Rule]int{}
-	for _, v := range r.Violations {
-		broken[v.Rule]++
-	}
-	compared := "compared"
-	if broken[checker.Log] > 0 {
-		compared += ", as far as the log is whole"
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, line := range checked() {
-		switch n := broken[line.rule]; {
-		case n > 0:
-			fmt.Fprintf(w, "%s\t%s\t%s\n", line.rule, "WRONG", plural(n, "violation"))
-		case r.Counts[line.rule] == 0:
-			fmt.Fprintf(w, "%s\t%s\tnothing to compare\n", line.rule, "-")
-		default:
-			fmt.Fprintf(w, "%s\t%s\t%s (%d %s)\n", line.rule, "ok", line.what, r.Counts[line.rule], compared)
-		}
-	}
-	w.Flush() // the writer below never fails
+	broken := showRules(out, r, checked())
 	for _, n := range append(standing(r.Batches), r.Notices...) {
 		fmt.Fprintf(out, "note: %s\n", n)
 	}
@@ -179,6 +168,31 @@ func (a *against) show(out io.Writer, path string, in checker.Input, r *checker.
 	if len(r.Violations) == 0 {
 		fmt.Fprintln(out, verdict(r.Batches))
 	}
+}
+
+// showRules says of each rule whether it holds. The result is how often each is broken.
+func showRules(out io.Writer, r *checker.Report, rules []ruled) (broken map[checker.Rule]int) {
+	broken = map[checker.Rule]int{}
+	for _, v := range r.Violations {
+		broken[v.Rule]++
+	}
+	compared := "compared"
+	if broken[checker.Log] > 0 {
+		compared += ", as far as the log is whole"
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, line := range rules {
+		switch n := broken[line.rule]; {
+		case n > 0:
+			fmt.Fprintf(w, "%s\t%s\t%s\n", line.rule, "WRONG", plural(n, "violation"))
+		case r.Counts[line.rule] == 0:
+			fmt.Fprintf(w, "%s\t%s\tnothing to compare\n", line.rule, "-")
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s (%d %s)\n", line.rule, "ok", line.what, r.Counts[line.rule], compared)
+		}
+	}
+	w.Flush() // the writer below never fails
+	return broken
 }
 
 // showBatches lists the newest batches.
@@ -297,15 +311,15 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// checked are the rules that can be verified without knowing the input, with what they count.
-func checked() []struct {
+// ruled is a rule, and what holds if it does.
+type ruled struct {
 	rule checker.Rule
 	what string
-} {
-	return []struct {
-		rule checker.Rule
-		what string
-	}{
+}
+
+// checked are the rules that can be verified without knowing the input, with what they count.
+func checked() []ruled {
+	return []ruled{
 		{checker.Log, "no version is missing, and each is whole and stays as it is"},
 		{checker.Files, "each file comes once, goes once, is there, and as long as the log says"},
 		{checker.Summary, "the newest log checkpoint is what the versions up to it add up to"},
