@@ -47,25 +47,84 @@ func (b Batch) admit(newest *entry, epoch ident.Epoch) (apply bool, err error) {
 // Ledger makes a function for Config.Func out of one that applies a batch in a transaction: the batch is noted in the same transaction, in the table
 // microbatch_ledger, which is made if it is missing, and a batch that is noted is skipped. With Config.Exact = ByLedger the query is then exactly once.
 //
-// db is any database with transactions that takes parameters as $1: PostgreSQL, DuckDB, SQLite. It stays the caller's. apply neither commits nor rolls back. PostgreSQL
-// must be at its own default, read committed: a driver that was overtaken must see in the middle of its transaction what others have committed.
+// db is any database with transactions that takes parameters as $1: PostgreSQL, DuckDB, SQLite. It stays the caller's. apply neither commits nor rolls back. In PostgreSQL
+// the transaction is read committed, whatever the default there is, and errcode.LedgerIsolation is the error if it cannot be: a driver that was overtaken must see in the
+// middle of its transaction what others have committed. If the database ends the transaction in favour of another one, of which it tells by SQLSTATE 40001 and 40P01, the
+// batch is applied again (errcode.LedgerBusy).
 func Ledger(db *sql.DB, apply func(ctx context.Context, tx *sql.Tx, b Batch) error) func(ctx context.Context, b Batch) error {
 	return func(ctx context.Context, b Batch) error {
-		if _, err := db.ExecContext(ctx, ledgerSQL); err != nil {
-			return fmt.Errorf("make %s: %w", ledgerTable, err)
-		}
-		tx, err := db.BeginTx(ctx, nil)
+		conn, err := db.Conn(ctx)
 		if err != nil {
-			return fmt.Errorf("begin: %w", err)
+			return fmt.Errorf("connect: %w", err)
 		}
-		if err := noted(ctx, tx, b, apply); err != nil {
-			return errors.Join(err, ignoreDone(tx.Rollback()))
-		}
-		if err := tx.Commit(); err != nil { // whether it was applied is seen when the batch comes again
-			return fmt.Errorf("commit: %w", err)
-		}
-		return nil
+		return busy(errors.Join(inTransaction(ctx, conn, b, apply), conn.Close()), b)
 	}
+}
+
+// inTransaction notes and applies the batch on a connection, in one transaction.
+func inTransaction(ctx context.Context, conn *sql.Conn, b Batch, apply func(context.Context, *sql.Tx, Batch) error) error {
+	if _, err := conn.ExecContext(ctx, ledgerSQL); err != nil {
+		return fmt.Errorf("make %s: %w", ledgerTable, err)
+	}
+	tx, err := begin(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if err := noted(ctx, tx, b, apply); err != nil {
+		return errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	if err := tx.Commit(); err != nil { // whether it was applied is seen when the batch comes again
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// readCommitted is how PostgreSQL calls it.
+const readCommitted = "read committed"
+
+// begin begins a transaction: of PostgreSQL, and what is like it, a read committed one. In the snapshot of a stricter one a driver that was overtaken would not see that its
+// successors have applied the batch, and forgotten it.
+func begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
+	var options *sql.TxOptions
+	_, err := isolation(ctx, conn)
+	levels := err == nil // other databases do not know the question, and it is asked before the transaction, which it would end
+	if levels {
+		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	tx, err := conn.BeginTx(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	if !levels {
+		return tx, nil
+	}
+	level, err := isolation(ctx, tx)
+	if err == nil && level != readCommitted {
+		err = errcode.LedgerIsolation.New(ledgerTable, "the transaction is %s, although %s was asked for", level, readCommitted)
+	}
+	if err != nil {
+		return nil, errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	return tx, nil
+}
+
+// isolation asks PostgreSQL for the isolation level of a transaction.
+func isolation(ctx context.Context, in interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (level string, err error) {
+	err = in.QueryRowContext(ctx, "SHOW transaction_isolation").Scan(&level)
+	return level, err
+}
+
+// busy gives its code to an error that says that the database has ended the transaction in favour of another one (SQL standard: serialization failure; PostgreSQL: deadlock).
+func busy(err error, b Batch) error {
+	if told, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok && (told.SQLState() == "40001" || told.SQLState() == "40P01") {
+		return errcode.LedgerBusy.Wrap(err, place(b), "")
+	}
+	return err
 }
 
 // noted applies the batch and notes it, unless it is noted.

@@ -7,7 +7,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,11 +21,29 @@ import (
 
 // TestALateDriverFindsItsBatchForgotten: a driver sleeps between its look at the ledger and its entry, until its successors have applied the batch, and so many more that
 // the batch's entry is deleted. When it wakes up it applies nothing.
+// It is so whatever isolation level is the database's default.
 func TestALateDriverFindsItsBatchForgotten(t *testing.T) {
 	server := services.Postgres(t)
+	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) { lateDriver(t, openPostgres(t, server, level, dialer{})) })
+	}
+}
+
+// openPostgres is a new database with a default isolation level.
+func openPostgres(t *testing.T, server *services.PostgresServer, level string, d dialer) *sql.DB {
+	t.Helper()
 	name := server.NewDatabase(t)
-	db := sql.OpenDB(dialer(server.URL(name, server.Password)))
-	defer db.Close()
+	d.url = server.URL(name, server.Password)
+	admin := sql.OpenDB(d)
+	_, err := admin.ExecContext(t.Context(), fmt.Sprintf("ALTER DATABASE %q SET default_transaction_isolation = '%s'", name, level))
+	must(t, errors.Join(err, admin.Close()))
+	db := sql.OpenDB(d)
+	t.Cleanup(func() { must(t, db.Close()) })
+	return db
+}
+
+func lateDriver(t *testing.T, db *sql.DB) {
+	t.Helper()
 	for _, text := range []string{ledgerSQL, "CREATE TABLE seen (batch BIGINT)"} {
 		_, err := db.ExecContext(t.Context(), text)
 		must(t, err)
@@ -54,23 +74,78 @@ func TestALateDriverFindsItsBatchForgotten(t *testing.T) {
 	}
 }
 
+// TestADriverThatForgetsTheLevelIsRefused: nothing is applied in a transaction that is not read committed.
+func TestADriverThatForgetsTheLevelIsRefused(t *testing.T) {
+	server := services.Postgres(t)
+	apply := Ledger(openPostgres(t, server, "repeatable read", dialer{forgets: true}), func(context.Context, *sql.Tx, Batch) error {
+		t.Error("it was applied")
+		return nil
+	})
+	err := start(t, 1, apply).give(0, "zero", items(t, itemSchema, `[{"id":1}]`))
+	if !errcode.Has(err, errcode.LedgerIsolation) || !strings.Contains(err.Error(), "repeatable read") {
+		t.Error(err)
+	}
+}
+
+// TestATransactionThatGivesWayIsRepeated: of a serialization failure, and of a deadlock, the class is Retry, nothing is left, and the batch is applied when it comes again.
+func TestATransactionThatGivesWayIsRepeated(t *testing.T) {
+	server := services.Postgres(t)
+	db := openPostgres(t, server, "read committed", dialer{})
+	raise := "40001"
+	d := start(t, 1, Ledger(db, func(ctx context.Context, tx *sql.Tx, _ Batch) error {
+		if raise != "" {
+			_, err := tx.ExecContext(ctx, "DO $$ BEGIN RAISE SQLSTATE '"+raise+"'; END $$")
+			return err
+		}
+		return nil
+	}))
+	for _, raise = range []string{"40001", "40P01"} {
+		err := d.give(0, "zero", items(t, itemSchema, `[{"id":1}]`))
+		if !errcode.Has(err, errcode.LedgerBusy) || errcode.ClassOf(err) != errcode.Retry {
+			t.Errorf("%s: %v", raise, err)
+		}
+	}
+	if got := content(t, db, "SELECT count(*) FROM "+ledgerTable); got != "0" {
+		t.Errorf("%s batches are noted", got)
+	}
+	raise = "22012"
+	if err := d.give(0, "zero", items(t, itemSchema, `[{"id":1}]`)); !errcode.Has(err, errcode.ForeachFailed) {
+		t.Error(err)
+	}
+	raise = ""
+	must(t, d.give(0, "zero", items(t, itemSchema, `[{"id":1}]`)))
+	if got := content(t, db, "SELECT count(*) FROM "+ledgerTable); got != "1" {
+		t.Errorf("%s batches are noted", got)
+	}
+}
+
 // dialer connects database/sql to PostgreSQL, as far as the ledger needs it. The library's own adapter needs one more module.
-type dialer string
+type dialer struct {
+	url     string
+	forgets bool // that a transaction has a level
+}
 
 func (d dialer) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := pgx.Connect(ctx, string(d))
-	return connection{c}, err
+	c, err := pgx.Connect(ctx, d.url)
+	return connection{c, d.forgets}, err
 }
 func (dialer) Driver() driver.Driver { return nil }
 
-type connection struct{ *pgx.Conn }
+type connection struct {
+	*pgx.Conn
+	forgets bool
+}
 
 func (c connection) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsupported }
 func (c connection) Begin() (driver.Tx, error)           { return nil, errors.ErrUnsupported }
 func (c connection) Close() error                        { return c.Conn.Close(context.Background()) }
 
-func (c connection) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.Conn.Begin(ctx)
+func (c connection) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	var options pgx.TxOptions
+	if sql.IsolationLevel(o.Isolation) == sql.LevelReadCommitted && !c.forgets {
+		options.IsoLevel = pgx.ReadCommitted
+	}
+	tx, err := c.Conn.BeginTx(ctx, options)
 	return transaction{tx}, err
 }
 
