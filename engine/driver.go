@@ -36,7 +36,8 @@ type driver struct {
 		idleSince    time.Time
 		upkept       time.Time // when upkeep was done last without a batch, or could have been first; zero after a batch, which does it itself
 	}
-	failures int // consecutive failures of services
+	failures int           // consecutive failures of services
+	longest  time.Duration // of the batches that came near the limit of the sink's service
 
 	report *reporter
 	unlock func() error

@@ -47,6 +47,7 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	if err != nil {
 		return Commit, err
 	}
+	d.nearLimit(result.Outcome)
 	out := cur.staged.Sink.Staged()
 	cur.result, cur.files, cur.bytes, cur.staged.Sink = result, out.Files, out.Bytes, nil
 	if !cur.recorded {
@@ -108,6 +109,18 @@ func orUnknown(err error) error {
 func (d *driver) age() time.Duration {
 	now := time.Now()
 	return max(now.Sub(d.current.started), now.Round(0).Sub(d.current.started.Round(0)))
+}
+
+// nearLimit warns of a batch that has taken more than half of the time that the sink's service gives it, if none has taken longer before: one that reaches the limit is
+// given up by the service and runs again, for ever if nothing changes.
+func (d *driver) nearLimit(outcome sinks.Outcome) {
+	limit, took := d.q.Sink.Guarantee().BatchLimit, d.age()
+	if limit == 0 || outcome != sinks.Committed || took <= max(limit/2, d.longest) {
+		return
+	}
+	d.longest = took
+	d.warn("batch %d took %s, and the sink's service gives a batch up after %s: lower trigger.max_rows, or raise that limit (transaction_timeout of a Kafka sink): a batch that reaches it runs again",
+		d.current.entry.ID, took.Round(time.Millisecond), limit)
 }
 
 // ahead reports whether the next batch will begin as soon as this one has ended, so that its rows may be read already.

@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"microbatch/batch"
 	"microbatch/checkpointlog"
+	"microbatch/guarantee"
 	"microbatch/internal/errcode"
 	"microbatch/sinks"
 )
@@ -155,6 +157,42 @@ func TestABatchBeyondItsTimeoutIsAbortedAndTriedAgain(t *testing.T) {
 		w.checkRows(t, 10)
 		if progress.Attempts != 2 || len(notices) != 1 || !mentions(notices[0], errcode.BatchTimeout) {
 			t.Errorf("%d attempts; notices %q", progress.Attempts, notices)
+		}
+	})
+}
+
+// limited is a sink whose service gives a batch up after a while.
+type limited struct {
+	hooked
+	limit time.Duration
+}
+
+func (l limited) Guarantee() guarantee.Link {
+	link := l.hooked.Guarantee()
+	link.BatchLimit = l.limit
+	return link
+}
+
+func TestABatchThatComesNearTheLimitOfAServiceIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(50)
+		q, _, sink := w.query()
+		q.Limit.Rows = 10
+		var notices []string
+		q.Listener.Notice = func(text string) { notices = append(notices, text) }
+		takes := []time.Duration{29 * time.Second, 31 * time.Second, 31 * time.Second, 40 * time.Second, time.Second}
+		calls := 0
+		q.Sink = limited{limit: time.Minute, hooked: hooked{ledger: sink, prepare: func(context.Context) error {
+			time.Sleep(takes[calls])
+			calls++
+			return nil
+		}}}
+		if err := q.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.checkRows(t, 50)
+		if len(notices) != 2 || !strings.Contains(notices[0], "batch 1 took 31s") || !strings.Contains(notices[1], "batch 3 took 40s") || !strings.Contains(notices[1], "after 1m0s") {
+			t.Errorf("notices %q", notices)
 		}
 	})
 }
