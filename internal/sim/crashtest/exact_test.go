@@ -4,21 +4,12 @@ package crashtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
-	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"microbatch/checker"
 	"microbatch/checkpointlog"
-	"microbatch/ident"
 	"microbatch/internal/sim/world"
-	"microbatch/table"
 )
 
 // exact fails unless everything that was produced is where it belongs, once. lax: an attempt may have left files, because one of its writes landed long after it.
@@ -26,8 +17,8 @@ func (l *life) exact(lax bool) error {
 	if err := l.allRecorded(); err != nil {
 		return err
 	}
-	if l.kind.each {
-		return l.exactCalls()
+	if l.Target() != nil {
+		return l.exactTarget()
 	}
 	in := checker.Input{
 		Table: l.Store(world.Table), Checkpoint: l.Store(world.Checkpoint), IDs: []string{"id"}, Model: l.expect,
@@ -75,39 +66,21 @@ func (l *life) allRecorded() error {
 	return nil
 }
 
-// exactCalls: each batch was handed over at least once, each time with the rows of its range, or a part of them if the process died in the middle; rejected rows
-// are in their table once.
-func (l *life) exactCalls() error {
-	ctx := context.Background()
-	whole, err := l.Topic.Expect(nil, []string{string(world.FormatOffset(l.Topic.Ends))})
-	if err != nil {
-		return err
+// exactTarget: the target's position is that of the checkpoint, and each row is there once, unless the sink brings a batch again, or the query delivers at most once;
+// rejected rows are in their table once.
+func (l *life) exactTarget() error {
+	in := checker.TargetInput{Target: l.Target(), Checkpoint: l.Store(world.Checkpoint), Model: l.Topic.Expect, Twice: l.kind.twice}
+	if l.scenario.bad {
+		in.Rejected = l.Store(world.Rejected)
 	}
-	var given []string
-	if l.scenario.atMostOnce {
-		return l.exactCallsAtMostOnce()
+	report, err := checker.CheckTarget(context.Background(), in)
+	if err == nil {
+		err = report.Err()
 	}
-	for id := range ident.BatchID(len(l.given)) {
-		calls := l.given[id]
-		if len(calls) == 0 {
-			return fmt.Errorf("batch %d was not handed over; handed over were %v", id, slices.Sorted(maps.Keys(l.given)))
-		}
-		last := calls[len(calls)-1]
-		for n, rows := range calls {
-			if foreign := slices.ContainsFunc(rows, func(row string) bool { return !slices.Contains(last, row) }); foreign || len(rows) != len(last) && len(rows) != len(last)/2 {
-				return fmt.Errorf("batch %d was handed over with %v, and at call %d with %v", id, last, n, rows)
-			}
-		}
-		given = append(given, last...)
+	if code, ok := l.Target().(*userCode); ok && err == nil {
+		err = code.exact(l)
 	}
-	if err := same("rows", given, whole.Out); err != nil {
-		return err
-	}
-	rejected, err := column(ctx, l, "position")
-	if err != nil {
-		return err
-	}
-	return same("rejected rows", rejected, whole.Rejected)
+	return err
 }
 
 func same(what string, have, want []string) error {
@@ -116,26 +89,4 @@ func same(what string, have, want []string) error {
 		return fmt.Errorf("%s: have %v, want %v", what, have, want)
 	}
 	return nil
-}
-
-// column reads a column of text of the table of rejected rows.
-func column(ctx context.Context, l *life, name string) (values []string, err error) {
-	t, err := table.Open(ctx, l.Store(world.Rejected), table.Options{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for rec, err := range t.Snapshot().Read(ctx, []string{name}, memory.DefaultAllocator) {
-		if err != nil {
-			return nil, err
-		}
-		text := rec.Column(0).(*array.String)
-		for i := range text.Len() {
-			values = append(values, strings.Clone(text.Value(i)))
-		}
-		rec.Release()
-	}
-	return values, nil
 }

@@ -48,7 +48,7 @@ func (c *cell) join(d *cell) {
 
 func (c *cell) columns() []string {
 	var out []string
-	for _, column := range []string{onDisk, onS3, toUser} {
+	for _, column := range columns() {
 		text := strings.Join(slices.Sorted(maps.Keys(c.found[column])), ", ")
 		if text == "" {
 			text = "-"
@@ -59,11 +59,11 @@ func (c *cell) columns() []string {
 }
 
 // doing is what a process does about what it has found.
-var doing = map[string]string{"fresh": "plans batch 0", "next": "plans the next batch", "rerun": "runs the same range again", "visible": "records the batch"}
+var doing = map[string]string{"fresh": "plans batch 0", "next": "plans the next batch", "rerun": "runs the same range again", "visible": "records the batch", "lives": "goes on"}
 
 func (c *cell) does() string {
 	var out []string
-	for _, found := range []string{"fresh", "next", "rerun", "visible"} {
+	for _, found := range []string{"fresh", "next", "rerun", "visible", "lives"} {
 		for _, column := range c.found {
 			if column[found] && !slices.Contains(out, doing[found]) {
 				out = append(out, doing[found])
@@ -125,7 +125,7 @@ func (m *matrix) render() (string, error) {
 		c.swept = c.swept || r.Swept
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| phase | id | where | dies | %s | %s | %s | what the next process does | shown by |\n|%s\n", onDisk, onS3, toUser, strings.Repeat("---|", 9))
+	fmt.Fprintf(&b, "| phase | id | where | dies | %s | what the next process does | shown by |\n|%s\n", strings.Join(columns(), " | "), strings.Repeat("---|", 6+len(columns())))
 	points := slices.Collect(maps.Keys(cells))
 	for _, p := range points {
 		if at, _ := p.rank(); at < 0 {

@@ -13,6 +13,11 @@ type point struct {
 	name  string
 }
 
+// sweeps: what attempts of the dead have left is deleted here.
+func (p point) sweeps() bool {
+	return strings.HasSuffix(p.name, "delete data file (sweep)") || p.name == "delete what older epochs have staged"
+}
+
 // faultPoint is the place of operations that are fault points.
 const faultPoint = "point"
 
@@ -29,8 +34,8 @@ func pointOf(phase string, op gate.Op) point {
 		return point{map[string]string{"plan": "plan", "read": "read"}[op.Kind], map[string]string{"plan": "ask the source for the end", "read": "read a partition"}[op.Kind]}
 	case "transform":
 		return point{"transform", "transform a chunk"}
-	case "user":
-		return point{"commit", map[string]string{"call": "call the user's code", "half": "the user's code, half done"}[op.Kind]}
+	case world.Output:
+		return pointOfTarget(phase, op)
 	case world.Checkpoint:
 		return pointOfCheckpoint(phase, op)
 	}
@@ -94,10 +99,7 @@ func pointOfTable(phase string, op gate.Op) point {
 	inLog := strings.HasPrefix(op.Key, "_metadata/") || strings.HasPrefix(op.Key, "_delta_log/")
 	switch {
 	case !op.Writes() && op.Kind != "create":
-		if phase == "plan" || phase == "intend" || phase == "read" || phase == "transform" {
-			phase = "prepare" // the look whether the table still stands, which runs beside the work
-		}
-		return point{phase, "read the table"}
+		return point{beside(phase), "read the table"} // the look whether the table still stands runs beside the work
 	case !inLog:
 		return pointOfDataFile(phase, op.Kind, name)
 	case name == "_last_checkpoint" || name == "_maintained" || name == "_clock":

@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"microbatch/internal/errcode"
 	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/kafkamodel"
 	"microbatch/internal/sim/world"
+	"microbatch/objstore"
 	"microbatch/objstore/localfs/crashfs"
 )
 
@@ -24,11 +27,14 @@ const (
 	kept
 	after
 	late
+	unheard
 )
 
-var fates = [...]fate{before, lost, kept, after, late}
+var fates = [...]fate{before, lost, kept, after, late, unheard}
 
-func (f fate) String() string { return [...]string{"before", "lost", "kept", "after", "late"}[f] }
+func (f fate) String() string {
+	return [...]string{"before", "lost", "kept", "after", "late", "unheard"}[f]
+}
 
 // power is what happens to the machine of a process that has died.
 type power int
@@ -87,31 +93,37 @@ type step struct {
 
 // reaper is the judge of one process: it writes down what the process does, and ends it.
 type reaper struct {
-	world *world.World
-	at    *death // nil: nobody dies
+	world   *world.World
+	remote  bool   // the target is behind a network
+	process string // its name
+	at      *death // nil: nobody dies
 	// shut ends the query's context when it is about to do this operation; nil: never. cancel does it.
 	shut   *death
 	cancel context.CancelFunc
 	// repairs says whether the process repairs the checkpoint before it runs the query, or only that.
 	repairs repairs
 
-	mu       sync.Mutex
-	phase    string
-	steps    []step
-	count    map[point]int
-	writing  int  // the step that changes of a disk belong to; -1 before the first
-	armed    int  // changes until the cut, from 1; 0: none is coming
-	dead     bool // dies at its next operation
-	off      bool // changes no disk any more
-	shutting bool // the query's context has ended
-	flying   func() error
-	pending  func() error // lands at operation landAt, of the predecessor
-	landAt   int
+	mu      sync.Mutex
+	phase   string
+	steps   []step
+	count   map[point]int
+	writing int  // the step that changes of a disk belong to; -1 before the first
+	armed   int  // changes until the cut, from 1; 0: none is coming
+	struck  bool // what was to happen has happened
+	// restarted is what the process found, after it was not answered, when it began anew; "": it went on.
+	restarted string
+	finished  bool // the process came to the end of what there was, alive
+	dead      bool // dies at its next operation
+	off       bool // changes no disk any more
+	shutting  bool // the query's context has ended
+	flying    func() error
+	pending   func() error // lands at operation landAt, of the predecessor
+	landAt    int
 }
 
-func newReaper(w *world.World, at *death) *reaper {
-	r := &reaper{world: w, at: at, phase: "start", count: map[point]int{}, writing: -1}
-	w.Fault(r.change)
+func newReaper(l *life, at *death) *reaper {
+	r := &reaper{world: l.World, remote: l.kind.remote, at: at, phase: "start", count: map[point]int{}, writing: -1}
+	l.Fault(r.change)
 	return r
 }
 
@@ -140,12 +152,12 @@ func (r *reaper) decide(c gate.Call) (land func() error, shut bool, v gate.Verdi
 		}
 	}
 	p := pointOf(r.phase, c.Op)
-	if r.shutting && strings.HasSuffix(p.name, "delete data file (not needed)") {
+	if r.shutting && (strings.HasSuffix(p.name, "delete data file (not needed)") || p.name == "end the transaction") {
 		p = pointOf("shutdown", c.Op)
 	}
 	r.count[p]++
-	writes := c.Writes() || c.Kind == "create" || c.Place == "user"
-	lands := c.Writes() && c.Kind != "sync" && c.Kind != "abort"
+	writes := c.Writes() || c.Kind == "create" || c.Kind == "call" || c.Kind == "half"
+	lands := c.Writes() && c.Kind != "sync" && c.Kind != "abort" && r.far(c.Op)
 	r.steps = append(r.steps, step{point: p, n: r.count[p], writes: writes, lands: lands})
 	if c.Writes() || c.Kind == "create" {
 		r.writing = len(r.steps) - 1
@@ -171,9 +183,20 @@ func (r *reaper) recovered() {
 
 func (r *reaper) is(d *death, p point) bool { return d != nil && d.point == p && d.n == r.count[p] }
 
-// sentence is how the process dies at the operation.
+// far: the operation goes over a network.
+func (r *reaper) far(op gate.Op) bool {
+	if op.Place == world.Output {
+		return r.remote
+	}
+	return r.world.Medium() == world.Objects
+}
+
+// sentence is how the process dies at the operation, or does not hear of it.
 func (r *reaper) sentence(c gate.Call) gate.Verdict {
+	r.struck = true
 	switch {
+	case r.at.fate == unheard:
+		return gate.Verdict{Fate: gate.Lose, Err: silence(c.Op)}
 	case r.at.fate == after:
 		r.dead = true
 		return gate.Verdict{}
@@ -188,6 +211,17 @@ func (r *reaper) sentence(c gate.Call) gate.Verdict {
 	}
 	r.dead = true
 	return gate.Verdict{Fate: gate.Die}
+}
+
+// silence is what a process is told of an operation that was not answered.
+func silence(op gate.Op) error {
+	if op.Place == world.Output {
+		return kafkamodel.ErrCut
+	}
+	if op.Kind == "putifabsent" || op.Kind == "commit" {
+		return errcode.StoreUncertain.Wrap(objstore.ErrUncertain, op.Place+"/"+op.Key, "%s", op.Kind)
+	}
+	return errcode.StoreUnreachable.New(op.Place+"/"+op.Key, "%s: no answer", op.Kind)
 }
 
 // change is asked before each change of a disk.

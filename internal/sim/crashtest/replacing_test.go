@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"microbatch/checker"
@@ -16,7 +15,6 @@ import (
 // TestReplacing lets processes of queries that match their rows with those of the table die at each operation, as the matrix does, and checks that the table holds of
 // each key the row that counts, once: the newest, or for an append that drops what is known the oldest.
 func TestReplacing(t *testing.T) {
-	watchFaultPoints(t)
 	upsert := lakehouse.Config{AllowReplacedFiles: true, Merge: lakehouse.Merge{Mode: lakehouse.Upsert, Keys: []string{"part", "key"}, OrderBy: []string{"seq"}}}
 	inOrder := lakehouse.Config{AllowReplacedFiles: true, Merge: lakehouse.Merge{Mode: lakehouse.Upsert, Keys: []string{"part", "key"}}}
 	partitioned := upsert
@@ -36,23 +34,12 @@ func TestReplacing(t *testing.T) {
 		{name: "append what is new", sink: known, history: batches(1), rows: 2 * batchRows},
 	}
 	m := &matrix{}
-	for _, k := range sinkKinds {
-		if k.server || k.each {
-			continue
+	m.sweepKinds(t, func(k sinkKind) []scenario {
+		if k.server || k.target != nil {
+			return nil
 		}
-		t.Run(k.name, func(t *testing.T) {
-			for i := range all {
-				t.Run(all[i].name, func(t *testing.T) {
-					before := len(m.results)
-					synctest.Test(t, func(t *testing.T) {
-						w := &sweep{t: t, m: m, kind: k, s: &all[i], full: *fullSweep}
-						w.run()
-					})
-					t.Logf("%d deaths", len(m.results)-before)
-				})
-			}
-		})
-	}
+		return all
+	})
 	t.Logf("%d deaths", len(m.results))
 }
 

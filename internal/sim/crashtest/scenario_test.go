@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,11 +22,14 @@ import (
 	"microbatch/ident"
 	"microbatch/internal/failpoint"
 	"microbatch/internal/sim/gate"
+	"microbatch/internal/sim/kafkamodel"
+	"microbatch/internal/sim/pgmodel"
 	"microbatch/internal/sim/world"
 	"microbatch/internal/sourcecode"
 	"microbatch/objstore"
-	"microbatch/sinks/foreachbatch"
+	"microbatch/sinks/kafka"
 	"microbatch/sinks/lakehouse"
+	"microbatch/sinks/postgres"
 	"microbatch/transforms"
 )
 
@@ -35,24 +39,36 @@ type sinkKind struct {
 	column string // of the page
 	medium world.Medium
 	format string
-	each   bool // to the user's code; rejected rows to a table, and the checkpoint, as medium and format say
-	server bool // through the adapter for S3, to a server
+	// target makes what the batches go to that is no table; rejected rows go to a table, and the checkpoint is, as medium and format say. nil: the table.
+	target func() world.Target
+	remote bool // the target is reached over a network: a request may be under way after its process has died, and an answer may be lost
+	// repeats: rows may come twice whatever delivery says: the query refuses at_most_once. twice: and they do, when a batch runs again.
+	repeats, twice bool
+	server         bool // through the adapter for S3, to a server
 }
 
-// columns of the page.
-const (
-	onDisk = "table on local disk"
-	onS3   = "table on S3"
-	toUser = "foreachbatch"
-)
-
 var sinkKinds = []sinkKind{
-	{"disk", onDisk, world.Disk, "parquet", false, false},
-	{"disk-delta", onDisk, world.Disk, "delta", false, false},
-	{"s3", onS3, world.Objects, "parquet", false, false},
-	{"s3-delta", onS3, world.Objects, "delta", false, false},
-	{"s3-server", onS3, world.Objects, "parquet", false, true},
-	{"foreachbatch", toUser, world.Disk, "parquet", true, false},
+	{name: "disk", column: "table on local disk", medium: world.Disk, format: "parquet"},
+	{name: "disk-delta", column: "table on local disk", medium: world.Disk, format: "delta"},
+	{name: "s3", column: "table on S3", medium: world.Objects, format: "parquet"},
+	{name: "s3-delta", column: "table on S3", medium: world.Objects, format: "delta"},
+	{name: "s3-server", column: "table on S3", medium: world.Objects, format: "parquet", server: true},
+	{name: "postgres", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{}), remote: true},
+	{name: "postgres-upsert", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Upsert, Keys: []string{"id"}}), remote: true},
+	{name: "postgres-ledger", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Ledger, Keys: []string{"id"}}), remote: true},
+	{name: "kafka", column: "Kafka", medium: world.Disk, format: "parquet", target: inKafka(kafka.Transactional), remote: true},
+	{name: "kafka-idempotent", column: "Kafka, idempotent", medium: world.Disk, format: "parquet", target: inKafka(kafka.Idempotent), remote: true, repeats: true, twice: true},
+	{name: "files", column: "files", medium: world.Disk, format: "parquet", target: func() world.Target { return world.NewFiles() }},
+	{name: "http", column: "http", medium: world.Disk, format: "parquet", target: func() world.Target { return world.NewService() }, remote: true, repeats: true},
+	{name: "foreachbatch", column: "foreachbatch", medium: world.Disk, format: "parquet", target: newUserCode},
+}
+
+func inPostgres(c postgres.Config) func() world.Target {
+	return func() world.Target { return pgmodel.NewTarget(c) }
+}
+
+func inKafka(mode kafka.Mode) func() world.Target {
+	return func() world.Target { return kafkamodel.NewTarget(mode) }
 }
 
 // scenario is a piece of a query's life: a history that goes well, and then the runs in which processes die.
@@ -69,7 +85,7 @@ type scenario struct {
 	sink       lakehouse.Config            // of the table
 	history    func(t *testing.T, l *life) // nil: none
 	rows       int64                       // produced for the runs; 6 are a batch
-	tables     bool                        // makes no sense with foreachbatch
+	tables     bool                        // is about tables alone
 	focus      []string                    // phases whose points are tried in every run of the tests; nil: all
 	few        bool                        // of a point that is passed very often, only the first, a middle and the last are tried
 }
@@ -113,7 +129,7 @@ func batches(n int) func(t *testing.T, l *life) {
 func pending(t *testing.T, l *life) {
 	batches(1)(t, l)
 	l.produce(batchRows)
-	r := newReaper(l.World, &death{point: point{"commit", "at commit.before"}, n: 1, power: stays})
+	r := newReaper(l, &death{point: point{"commit", "at commit.before"}, n: 1, power: stays})
 	if _, err := l.run(r); !r.dead {
 		t.Fatalf("%s, %s: it did not die: %v", l.scenario.name, l.kind.name, err)
 	}
@@ -159,11 +175,11 @@ type life struct {
 	scenario *scenario
 	kind     sinkKind
 	evolving bool
-	given    map[ident.BatchID][][]string // to the user's code: each call's rows, also of one that was cut off
 	random   *rand.Rand
 	now      func() time.Time       // the wall clock; nil: the bubble's
 	bucket   *bucket                // of a server; else nil
 	mayLack  map[ident.BatchID]bool // batches that were recorded and not committed when their process died
+	began    int                    // how many processes
 }
 
 func newLife(t *testing.T, s *scenario, k sinkKind) *life {
@@ -173,8 +189,11 @@ func newLife(t *testing.T, s *scenario, k sinkKind) *life {
 		b = newBucket(t)
 		w = world.On(b.stores(t), 2)
 	}
-	l := &life{World: w, bucket: b, scenario: s, kind: k, given: map[ident.BatchID][][]string{}, mayLack: map[ident.BatchID]bool{}, random: rand.New(rand.NewPCG(7, 7))}
+	l := &life{World: w, bucket: b, scenario: s, kind: k, mayLack: map[ident.BatchID]bool{}, random: rand.New(rand.NewPCG(7, 7))}
 	l.Format = k.format
+	if k.target != nil {
+		l.WriteTo(k.target())
+	}
 	if s.bad {
 		l.Topic.Bad = func(_ int, offset int64) bool { return offset%3 == 1 }
 	}
@@ -184,7 +203,7 @@ func newLife(t *testing.T, s *scenario, k sinkKind) *life {
 // clone is a second life that goes on from the same point.
 func (l *life) clone(t *testing.T) *life {
 	c := *l
-	c.given, c.mayLack = maps.Clone(l.given), maps.Clone(l.mayLack)
+	c.mayLack = maps.Clone(l.mayLack)
 	if l.bucket == nil {
 		c.World = l.World.Clone()
 		return &c
@@ -235,7 +254,9 @@ func watchFaultPoints(t *testing.T) {
 
 // run is one process, from its start to its end. found is what its recovery decided.
 func (l *life) run(r *reaper) (found string, err error) {
-	p := gate.NewProcess("p", r)
+	l.began++
+	r.process = "p" + strconv.Itoa(l.began)
+	p := gate.NewProcess(r.process, r)
 	current.Store(p)
 	defer current.Store(nil)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -256,6 +277,9 @@ func (l *life) run(r *reaper) (found string, err error) {
 			found = findingOf(s)
 			r.recovered()
 		}
+		if r.struck {
+			r.restarted = findingOf(s)
+		}
 	}
 	err = q.Run(ctx)
 	return found, err
@@ -274,9 +298,12 @@ func findingOf(s engine.Started) string {
 	return "next"
 }
 
-// end is what is left when the process has died, on its machine and on the way.
+// end is what is left when the process has ended, on its machine and on the way.
 func (l *life) end(r *reaper) {
 	l.Fault(nil)
+	if l.Target() != nil {
+		l.Target().Gone(r.process)
+	}
 	if r.at == nil || l.Medium() == world.Objects {
 		return
 	}
@@ -290,7 +317,7 @@ func (l *life) end(r *reaper) {
 // mustFinish runs a process that nothing happens to.
 func (l *life) mustFinish(t *testing.T) {
 	t.Helper()
-	r := newReaper(l.World, nil)
+	r := newReaper(l, nil)
 	if _, err := l.run(r); err != nil {
 		t.Fatalf("%s, %s: without a death: %v", l.scenario.name, l.kind.name, err)
 	}
@@ -311,39 +338,13 @@ func (l *life) query(p *gate.Process) engine.Query {
 	}
 	q.ShutdownTimeout = time.Millisecond
 	q.Transforms = []transforms.Operator{tap{p: p, extra: l.evolving, stateful: l.scenario.stateful}}
-	c := l.scenario.sink
-	c.SchemaEvolution = lakehouse.AddColumns
-	q.Now, c.Now = l.now, l.now
-	q.Sink = l.Sink(p, world.Table, c)
-	if l.kind.each {
-		q.Sink = l.EachBatch(p, func(b foreachbatch.Batch) error { return l.give(p, b) })
+	q.Now = l.now
+	if l.Target() == nil {
+		c := l.scenario.sink
+		c.SchemaEvolution, c.Now = lakehouse.AddColumns, l.now
+		q.Sink = l.Sink(p, world.Table, c)
 	}
 	return q
-}
-
-// give is the user's code: it takes the rows in two halves.
-func (l *life) give(p *gate.Process, b foreachbatch.Batch) error {
-	var rows []string
-	reader, err := b.Rows()
-	if err != nil {
-		return err
-	}
-	defer reader.Release()
-	for reader.Next() {
-		ids := reader.RecordBatch().Column(0).(*array.String)
-		for i := range ids.Len() {
-			rows = append(rows, strings.Clone(ids.Value(i)))
-		}
-	}
-	if err := reader.Err(); err != nil {
-		return err
-	}
-	calls := slices.Clone(l.given[b.ID])
-	l.given[b.ID] = append(calls, rows[:len(rows)/2])
-	return p.Do(context.Background(), "user", "half", b.ID.String(), func() error {
-		l.given[b.ID] = append(slices.Clone(calls), rows)
-		return nil
-	})
 }
 
 // tap passes rows on, chunk by chunk as operations of the process, with a column more if it is told to.

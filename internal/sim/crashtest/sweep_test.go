@@ -3,6 +3,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func (w *sweep) fail(format string, args ...any) {
 
 // reaper is the judge of a process that may die. It is shut down as the scenario says; those that make good are not.
 func (w *sweep) reaper(l *life, d *death) *reaper {
-	r := newReaper(l.World, d)
+	r := newReaper(l, d)
 	if w.s.repair {
 		r.repairs = only
 	}
@@ -113,39 +114,41 @@ func (w *sweep) die(level int, from *life, past []death) *life {
 	d := past[len(past)-1]
 	l := from.clone(w.t)
 	r := w.reaper(l, &d)
-	if _, err := l.run(r); !r.dead {
+	_, err := l.run(r)
+	if !r.dead && (d.fate != unheard || !r.struck) {
 		w.fail("%v: it did not die: %v", past, err)
 		return nil
 	}
+	r.finished = err == nil && !r.dead
 	l.end(r)
 	if err := l.noteLost(d.fate == late); err != nil {
 		w.fail("%v: what it has left cannot be read: %v", past, err)
 		return nil
 	}
-	if d.fate == late {
-		w.recover(level, l, past, r.flying)
+	if d.fate == late || d.fate == unheard {
+		w.recover(level, l, past, r)
 		return nil
 	}
-	w.recover(level, l.clone(w.t), past, nil)
+	w.recover(level, l.clone(w.t), past, r)
 	return l
 }
 
-// recover runs a process to its end, which goes on where the dead have left, and checks that all is exact. flying is an operation of the dead that is still under
-// way: if the process has ended before it lands, it lands then, and another process looks.
-func (w *sweep) recover(level int, l *life, past []death, flying func() error) {
+// recover runs a process to its end, which goes on where the dead have left, and checks that all is exact. An operation of the dead may still be under way: if the
+// process has ended before it lands, it lands then, and another process looks.
+func (w *sweep) recover(level int, l *life, past []death, dead *reaper) {
 	d := past[len(past)-1]
-	r := newReaper(l.World, nil)
-	r.pending, r.landAt = flying, d.late
+	r := newReaper(l, nil)
+	r.pending, r.landAt = dead.flying, d.late
 	if w.s.repair {
 		r.repairs = first
 	}
 	found, err := l.run(r)
 	if err == nil && r.pending != nil {
 		_ = r.pending() // nobody hears how it went
-		_, err = l.run(newReaper(l.World, nil))
+		_, err = l.run(newReaper(l, nil))
 	}
 	if err == nil {
-		err = l.exact(flying != nil)
+		err = l.exact(dead.flying != nil)
 	}
 	var lost []ident.BatchID
 	if err == nil && l.scenario.atMostOnce {
@@ -155,9 +158,12 @@ func (w *sweep) recover(level int, l *life, past []death, flying func() error) {
 		w.fail("after %v, recovered as %q: %v", past, found, err)
 		return
 	}
+	if dead.finished {
+		found = cmp.Or(dead.restarted, "lives")
+	}
 	w.m.add(result{
 		Lost: len(lost), Level: level, Kind: w.kind.name, Scenario: w.s.name, Phase: d.point.phase, Point: d.point.name, Fate: d.fate, Found: found,
-		Swept: slices.ContainsFunc(r.steps, func(s step) bool { return strings.HasSuffix(s.point.name, "delete data file (sweep)") }),
+		Swept: slices.ContainsFunc(r.steps, func(s step) bool { return s.point.sweeps() }),
 		Share: level == 0 && inShare(w.s, w.kind, d),
 	})
 }
@@ -233,10 +239,11 @@ func (w *sweep) deathsAt(s step, steps int) (out []death) {
 	}
 	add(death{fate: kept}, stays, 0)
 	add(death{fate: after}, stays, 0)
-	if w.kind.medium == world.Objects && s.lands && s.n == 1 {
+	if s.lands && s.n == 1 {
 		for at := 1; at < steps; at += 4 {
 			add(death{fate: late, late: at}, stays)
 		}
+		add(death{fate: unheard}, stays)
 	}
 	return out
 }
