@@ -8,7 +8,7 @@
 //	(S4) A lost answer is settled by the store itself: it repeats the same conditional put until it is answered and then reads by identity who won.
 //	     Equal bytes prove nothing. What it cannot settle within its budget is ErrUncertain.
 //
-// Content that need not fit in memory is put by PutContentIfAbsent, which keeps the same promises.
+// Content that need not fit in memory is put by PutContentIfAbsent and PutContent, which keep the same promises.
 //
 // Errors: a missing key is fs.ErrNotExist and a taken one fs.ErrExist (both by errors.Is).
 package objstore

@@ -8,6 +8,7 @@ import (
 
 	"microbatch/codec/json"
 	"microbatch/internal/secret"
+	"microbatch/objstore"
 	"microbatch/pipeline/config"
 	"microbatch/sinks"
 	"microbatch/sinks/foreachbatch"
@@ -33,10 +34,10 @@ func (b builder) http(ctx context.Context, h *config.HTTPSink) (sinks.Sink, erro
 		if err != nil {
 			return nil, err
 		}
-		c.Quarantine = func(ctx context.Context, batch foreachbatch.Batch, lines []byte) error {
+		c.Quarantine = func(ctx context.Context, batch foreachbatch.Batch, lines objstore.Content) error {
 			key := fmt.Sprintf("%s-%012d.ndjson", batch.Query, batch.ID)
-			if len(lines) > 0 {
-				return store.Put(ctx, key, lines)
+			if lines.Size() > 0 {
+				return objstore.PutContent(ctx, store, key, lines)
 			}
 			if err := store.Delete(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an earlier try
 				return err

@@ -19,21 +19,30 @@ import (
 
 // PutIfAbsent creates a file by link(2), which no two callers can win.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	return s.createOnce(ctx, key, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return s.createOnce(ctx, key, inMemory(data))
 }
 
 // PutContentIfAbsent is PutIfAbsent for content that is copied piece by piece.
 func (s *Store) PutContentIfAbsent(ctx context.Context, key string, content objstore.Content) error {
-	return s.createOnce(ctx, key, func(w io.Writer) error {
+	return s.createOnce(ctx, key, inPieces(content))
+}
+
+// inMemory writes what is in memory, and inPieces what need not be.
+func inMemory(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+func inPieces(content objstore.Content) func(io.Writer) error {
+	return func(w io.Writer) error {
 		n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{content.Reader()}, make([]byte, 4*writeBuffer)) // by Write alone
 		if err == nil && n != content.Size() {
 			err = fmt.Errorf("a content of %d bytes has %d", content.Size(), n)
 		}
 		return err
-	})
+	}
 }
 
 // createOnce creates a file whose content is written by fill.
@@ -94,17 +103,23 @@ func (s *Store) link(temp, key string) error {
 
 // Put creates or replaces a file by rename(2).
 func (s *Store) Put(ctx context.Context, key string, data []byte) error {
+	return s.replace(ctx, key, inMemory(data))
+}
+
+// PutContent is Put for content that is copied piece by piece.
+func (s *Store) PutContent(ctx context.Context, key string, content objstore.Content) error {
+	return s.replace(ctx, key, inPieces(content))
+}
+
+func (s *Store) replace(ctx context.Context, key string, fill func(io.Writer) error) error {
 	if err := errors.Join(ctx.Err(), objstore.ValidKey(key)); err != nil {
 		return s.explain("put", key, err)
 	}
-	return s.explain("put", key, s.put(key, data))
+	return s.explain("put", key, s.put(key, fill))
 }
 
-func (s *Store) put(key string, data []byte) error {
-	temp, err := s.writeTemp(key, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+func (s *Store) put(key string, fill func(io.Writer) error) error {
+	temp, err := s.writeTemp(key, fill)
 	if err != nil {
 		return err // the old content stands
 	}

@@ -144,20 +144,36 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	if err := check(ctx, s.prefix, key); err != nil {
 		return s.explain("put", key, err)
 	}
-	return s.explain("put", key, s.putAny(ctx, key, bytes.Clone(data), uuid.NewString()))
+	return s.explain("put", key, s.putAny(ctx, key, inMemory(bytes.Clone(data)), uuid.NewString()))
+}
+
+// PutContent is Put for content that is sent while it is read.
+func (s *Store) PutContent(ctx context.Context, key string, content objstore.Content) error {
+	if err := check(ctx, s.prefix, key); err != nil {
+		return s.explain("put", key, err)
+	}
+	return s.explain("put", key, s.putAny(ctx, key, content, uuid.NewString()))
 }
 
 // putAny puts until it is answered. If it never is, but was sent, the outcome is uncertain.
-func (s *Store) putAny(ctx context.Context, key string, data []byte, id string) error {
-	sent := false
+func (s *Store) putAny(ctx context.Context, key string, content objstore.Content, id string) error {
+	sent, unread := false, error(nil)
 	err := s.retry(ctx, func(ctx context.Context) error {
-		attempt, cancel := context.WithTimeout(ctx, attemptTime(int64(len(data))))
+		attempt, cancel := context.WithTimeout(ctx, attemptTime(content.Size()))
 		defer cancel()
-		err := s.putObject(attempt, key, bytes.NewReader(data), id, "")
+		body := &body{ReadSeeker: content.Reader()}
+		err := s.putObject(attempt, key, body, id, "")
+		if cause := body.failed.Load(); err != nil && cause != nil { // so it was not sent to its end, and no server has taken it; nor is it worth another try
+			unread = *cause
+			return nil
+		}
 		k := judge(ctx, err)
 		sent = sent || k == lost || k == canceled
 		return err
 	})
+	if err == nil {
+		err = unread
+	}
 	if err != nil && sent {
 		return fmt.Errorf("%w: %w", objstore.ErrUncertain, err)
 	}

@@ -180,7 +180,7 @@ func (w *writer) Commit(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	if err == nil && w.upload == "" {
-		return w.store.explain("commit", w.key, w.store.putAny(ctx, w.key, w.buf, w.id))
+		return w.store.explain("commit", w.key, w.store.putAny(ctx, w.key, inMemory(w.buf), w.id))
 	}
 	if err == nil && len(w.buf) > 0 {
 		err = w.flush()

@@ -69,6 +69,16 @@ func putContent(t *testing.T, s objstore.Store) {
 			t.Errorf("PutContentIfAbsent on a taken key: %v, want fs.ErrExist", err)
 		}
 		wantContent(t, s, key, data)
+		if err := objstore.PutContent(t.Context(), s, key, pieces{pattern(size, 9), broken}); size > 0 && !errors.Is(err, broken) {
+			t.Errorf("%d bytes that cannot be read: %v", size, err)
+		}
+		if size > 0 {
+			wantContent(t, s, key, data)
+		}
+		if err := objstore.PutContent(t.Context(), s, key, pieces{pattern(size+1, 9), nil}); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, s, key, pattern(size+1, 9))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,7 +3,6 @@ package foreachbatch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +18,9 @@ import (
 	"microbatch/codec"
 	"microbatch/codec/column"
 	"microbatch/internal/errcode"
-	"microbatch/internal/invariant"
 	"microbatch/internal/retry"
 	"microbatch/internal/secret"
+	"microbatch/objstore"
 )
 
 // HTTPConfig says how rows are sent to a service.
@@ -45,9 +44,11 @@ type HTTPConfig struct {
 	Timeout time.Duration
 	// RetryFor is how long a request is repeated that was not answered, or with 408, 409, 425, 429 or 5xx; 0 is 2 minutes.
 	RetryFor time.Duration
-	// Quarantine takes the rows of a batch that the service refuses for what they are (400, 410, 413, 415, 422 and the like), as one text of JSON lines, empty if there are none.
+	// Quarantine takes the rows of a batch that the service refuses for what they are (400, 410, 413, 415, 422 and the like), as JSON lines, Size 0 if there are none. They are on local disk.
 	// It is called at the end of each batch, again if the batch comes again: what it is given then counts. nil: such a row is an error.
-	Quarantine func(ctx context.Context, b Batch, lines []byte) error
+	Quarantine func(ctx context.Context, b Batch, lines objstore.Content) error
+	// SpoolDir is where refused rows are until the end of their batch; the system's folder for temporary files if "".
+	SpoolDir string
 	// Client does the requests; nil: one of its own, which follows no redirects.
 	Client *http.Client
 }
@@ -123,7 +124,8 @@ type call struct {
 
 // batch sends all rows, several at once, and puts aside those that are refused.
 func (c *caller) batch(ctx context.Context, b Batch) error {
-	refused, calling := &refusals{}, ctx
+	refused, calling := &refusals{dir: c.SpoolDir}, ctx
+	defer refused.close()
 	calls := make(chan call)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -146,7 +148,10 @@ func (c *caller) batch(ctx context.Context, b Batch) error {
 	if c.Quarantine == nil {
 		return nil
 	}
-	return c.Quarantine(calling, b, refused.lines)
+	if err := refused.end(); err != nil {
+		return err
+	}
+	return c.Quarantine(calling, b, refused)
 }
 
 // rows makes the calls.
@@ -260,8 +265,7 @@ func (c *caller) send(ctx context.Context, b Batch, call call, refused *refusals
 	a, answered := errors.AsType[*answer](err)
 	switch at := fmt.Sprintf("%s, operation %s", place(b), call.key); {
 	case answered && a.refusesRow() && c.Quarantine != nil:
-		refused.add(call, a)
-		return nil
+		return refused.add(call, a)
 	case answered && !a.again():
 		return errcode.HTTPRefused.Wrap(err, at, "")
 	default:
@@ -316,25 +320,6 @@ func retryAfter(value string, now time.Time) time.Duration {
 		return d
 	}
 	return 0
-}
-
-// refusals are the rows that are put aside, as JSON lines.
-type refusals struct {
-	mu    sync.Mutex
-	lines []byte
-}
-
-func (r *refusals) add(c call, a *answer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	line, err := json.Marshal(struct {
-		Operation string `json:"operation"`
-		Status    int    `json:"status"`
-		Answer    string `json:"answer"`
-		Row       string `json:"row"`
-	}{c.key, a.status, strings.TrimPrefix(a.text, ": "), string(c.body)})
-	invariant.Check(err == nil, "texts and a number are JSON")
-	r.lines = append(append(r.lines, line...), '\n')
 }
 
 // pace lets one begin each time.

@@ -1,12 +1,16 @@
 package foreachbatch
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +26,8 @@ import (
 	"microbatch/codec"
 	"microbatch/internal/errcode"
 	"microbatch/internal/secret"
+	"microbatch/objstore"
+	"microbatch/objstore/localfs"
 )
 
 // rowText encodes the first column's value as {"n":value}.
@@ -149,7 +155,12 @@ func TestARefusedRowStopsTheQueryOrIsPutAside(t *testing.T) {
 		t.Error(err)
 	}
 	var lines []string
-	c.Quarantine = func(_ context.Context, b Batch, text []byte) error {
+	c.Quarantine = func(_ context.Context, b Batch, refused objstore.Content) error {
+		text, err := io.ReadAll(refused.Reader())
+		must(t, err)
+		if int64(len(text)) != refused.Size() {
+			t.Errorf("%d bytes of %d", len(text), refused.Size())
+		}
 		lines = append(lines, string(text))
 		if b.ID != 7 {
 			return errors.New("another batch")
@@ -171,6 +182,66 @@ func TestARefusedRowStopsTheQueryOrIsPutAside(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
+}
+
+// wide encodes a row of 16 KiB.
+type wide struct{}
+
+func (wide) AppendRow(dst []byte, r arrow.RecordBatch, row int) ([]byte, error) {
+	return append(append(dst, r.Column(0).ValueStr(row)...), strings.Repeat(" wide", 3277)...), nil
+}
+
+// TestManyRefusedRows: of a batch whose rows are all refused, 64 MB of them, little is in memory at any time, and the quarantine has them all, once, in place of what an
+// earlier try has put there. Nothing is left in the folder for temporary files.
+func TestManyRefusedRows(t *testing.T) {
+	const rows = 4000
+	client := &http.Client{Transport: answers422{}}
+	dir, spool := t.TempDir(), t.TempDir()
+	store, err := localfs.New(dir, localfs.Options{})
+	must(t, err)
+	must(t, store.Put(t.Context(), "7.ndjson", []byte("of an earlier try, which refused other rows\n")))
+	base, peak := heap(), uint64(0)
+	c := HTTPConfig{
+		URL: "http://service/x", OperationID: []string{"n"}, Client: client, SpoolDir: spool, Parallel: 4,
+		Encoder: func(*arrow.Schema) (codec.Encoder, error) { return wide{}, nil },
+		Quarantine: func(ctx context.Context, b Batch, lines objstore.Content) error {
+			peak = heap()
+			return objstore.PutContent(ctx, store, b.ID.String()+".ndjson", lines)
+		},
+	}
+	must(t, send(t, c, 0, rows))
+	if peak > base+(16<<20) {
+		t.Errorf("%d MB are in memory", (peak-base)>>20)
+	}
+	f, err := os.Open(filepath.Join(dir, "7.ndjson"))
+	must(t, err)
+	defer f.Close()
+	seen := map[string]bool{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var line struct{ Operation string }
+		must(t, json.Unmarshal(s.Bytes(), &line))
+		seen[line.Operation] = true
+	}
+	left, err := os.ReadDir(spool)
+	must(t, err)
+	if len(seen) != rows || len(left) != 0 {
+		t.Errorf("%d of %d rows, %d files are left", len(seen), rows, len(left))
+	}
+}
+
+// answers422 refuses every row without a network.
+type answers422 struct{}
+
+func (answers422) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 422, Body: http.NoBody, Request: r}, nil
+}
+
+// heap is what is in memory and still needed, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func TestRowsWithoutAnOperationID(t *testing.T) {
