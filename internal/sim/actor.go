@@ -81,7 +81,7 @@ func (s *simulation) drive(once bool) *actor {
 func (s *simulation) query(a *actor, once bool) engine.Query {
 	q := engine.Query{
 		Name: "q", Sources: []sources.Source{s.in.source(a)}, Transforms: s.transforms(a.evolved),
-		Rejected:   s.sink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
+		Rejected:   s.tableSink(a, world.Rejected, lakehouse.Config{AppSuffix: "/rejected"}),
 		Checkpoint: a.Store(world.Checkpoint, s.world.Mount(world.Checkpoint)), Parallelism: 1, MaxRestarts: 5, ShutdownTimeout: time.Second,
 		Trigger: engine.Trigger{Every: s.Every, Once: once}, Limit: sources.Limit{Rows: s.Limit}, BatchTimeout: s.Timeout, Now: a.now, Alloc: a.alloc,
 	}
@@ -90,43 +90,25 @@ func (s *simulation) query(a *actor, once bool) engine.Query {
 	}
 	q.Listener.Started = func(engine.Started) { a.begun.Store(true) }
 	q.Listener.Progress = func(p engine.Progress) { s.progress(a, p) }
-	if s.Format == "foreachbatch" {
-		q.Sink = s.eachBatch(a)
-		return q
+	if s.AtMostOnce {
+		q.Delivery = engine.AtMostOnce
 	}
-	c := lakehouse.Config{AllowReplacedFiles: true, SchemaEvolution: lakehouse.AddColumns, Maintenance: lakehouse.Maintenance{VacuumRetain: 48 * time.Hour}}
-	if s.PartitionBy != "" {
-		c.PartitionBy = []string{s.PartitionBy}
-	}
-	q.Sink = s.sink(a, world.Table, c)
+	q.Sink = s.out.sink(a)
 	return q
 }
 
-func (s *simulation) sink(a *actor, place string, c lakehouse.Config) sinks.Sink {
+// tableSink is a table as a process writes it.
+func (s *simulation) tableSink(a *actor, place string, c lakehouse.Config) sinks.Sink {
 	c.Now, c.Alloc = a.now, a.alloc
 	return s.world.Sink(a.Process, place, c)
 }
 
+// tableFormat is the format of the run's tables: that of rejected rows is always one.
 func (o options) tableFormat() string {
-	if o.Format == "foreachbatch" {
-		return "parquet"
+	if o.tables() {
+		return o.Sink
 	}
-	return o.Format
-}
-
-// eachBatch is a sink that hands each batch to the simulation.
-func (s *simulation) eachBatch(a *actor) *foreachbatch.Sink {
-	sink, err := foreachbatch.New(foreachbatch.Config{Alloc: a.alloc, Func: func(ctx context.Context, b foreachbatch.Batch) error {
-		rows, err := rowsOf(b)
-		if err != nil {
-			return err
-		}
-		return a.Do(ctx, "user", "call", b.ID.String(), func() error { return s.called(int64(b.ID), b.Digest.String(), rows) })
-	}})
-	if err != nil {
-		panic(err)
-	}
-	return sink
+	return "parquet"
 }
 
 func rowsOf(b foreachbatch.Batch) (out []string, err error) {

@@ -15,32 +15,17 @@ import (
 	"microbatch/internal/sim/world"
 )
 
-// check looks at what is new in the tables.
+// check looks at what is new.
 func (s *simulation) check() error {
-	err := s.main.advance(func(id int64, b landed) error { return s.checkBatch(id, b) })
+	err := s.rejected.advance(func(id int64, b landed) error { return s.checkRejected(id, b) })
 	if err == nil {
-		err = s.rejected.advance(func(id int64, b landed) error { return s.checkRejected(id, b) })
-	}
-	if err == nil && s.referee != nil && !s.broken {
-		err = s.referee.look(false)
+		err = s.out.look()
 	}
 	return err
 }
 
-// checkBatch compares a batch with the model.
-func (s *simulation) checkBatch(id int64, b landed) error {
-	if prev := int64(len(s.main.batches)) - 1; id != prev {
-		return fmt.Errorf("batch %d follows batch %d", id, prev-1)
-	}
-	e, err := s.expected(id, b.text)
-	if err != nil {
-		return err
-	}
-	if err := sameRows(fmt.Sprintf("batch %d", id), b.rows, e.rows); err != nil {
-		if !s.changed || sameRows("", b.rows, e.changed) != nil {
-			return err
-		}
-	}
+// hasRejected makes sure that the rejected rows of a batch are visible, now that the batch is.
+func (s *simulation) hasRejected(id int64, e expectation) error {
 	if _, ok := s.rejected.batches[id]; !ok && len(e.rejected) > 0 {
 		return fmt.Errorf("batch %d is visible, and its %d rejected rows are not", id, len(e.rejected))
 	}
@@ -68,9 +53,9 @@ func (s *simulation) expected(id int64, text string) (expectation, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return expectation{}, err
 	}
-	begin, ok := s.ends[id-1]
-	if !ok && id > 0 {
-		return expectation{}, fmt.Errorf("batch %d comes before batch %d", id, id-1)
+	begin, err := s.endOf(id - 1)
+	if err != nil {
+		return expectation{}, fmt.Errorf("batch %d: %w", id, err)
 	}
 	if was, ok := s.ends[id]; ok && !slices.Equal(was, end) {
 		return expectation{}, fmt.Errorf("batch %d ended at %v and ends at %v", id, was, end)
@@ -89,12 +74,12 @@ func (s *simulation) endsOf(text string) (out []int64, err error) {
 }
 
 // sameRows compares sorted rows with a set.
-func sameRows(what string, got []string, want map[string]bool) error {
+func sameRows(what string, got []string, want state) error {
 	for i, r := range got {
 		if i > 0 && got[i-1] == r {
 			return fmt.Errorf("%s: %q stands there twice", what, r)
 		}
-		if !want[r] {
+		if _, ok := want[r]; !ok {
 			return fmt.Errorf("%s: %q should not be there", what, r)
 		}
 	}
@@ -110,12 +95,15 @@ func sameRows(what string, got []string, want map[string]bool) error {
 
 // checkDelete looks at what is about to be deleted from a table: nothing that is part of it, or that a put which is still under way would make part of it.
 func (s *simulation) checkDelete(w *gate.Waiting) {
-	table := map[string]*witness{world.Table: s.main, world.Rejected: s.rejected}[w.Place]
-	if table == nil {
+	table := s.rejected
+	if main, ok := s.out.(*tableOutput); ok && w.Place == world.Table {
+		table = main.witness
+	}
+	if w.Place != table.place {
 		return
 	}
 	if !strings.HasSuffix(w.Key, ".parquet") || strings.HasPrefix(w.Key, "_") {
-		if s.referee != nil && !s.broken { // entries of the log go, which the checker has to have seen
+		if s.referee != nil { // entries of the log go, which the checker has to have seen
 			if err := s.referee.look(true); err != nil {
 				s.violate("%v", err)
 			}
@@ -138,67 +126,31 @@ func (s *simulation) checkDelete(w *gate.Waiting) {
 	}
 }
 
-// called checks a call of the user's function.
-func (s *simulation) called(id int64, digest string, rows []string) error {
-	slices.Sort(rows)
-	c := call{digest, strings.Join(rows, "\n")}
-	if was, ok := s.calls[id]; ok {
-		if was != c {
-			s.violate("batch %d was handed over with other rows, or another digest, than before", id)
-		}
-		return nil
-	}
-	if id != int64(len(s.calls)) {
-		s.violate("batch %d was handed over after batch %d", id, len(s.calls)-1)
-	}
-	s.calls[id] = c
-	text, err := s.world.Store(world.Checkpoint).Get(context.Background(), fmt.Sprintf("offsets/%d", id))
-	if err != nil {
-		s.violate("batch %d was handed over, and offsets/%d: %v", id, id, err)
-		return nil
-	}
-	e, err := s.expected(id, string(text))
-	if err == nil {
-		err = sameRows(fmt.Sprintf("batch %d", id), rows, e.rows)
-	}
-	if err != nil {
-		s.violate("%v", err)
-	}
-	return nil
-}
-
 // verdict is the last look, when all is quiet.
 func (s *simulation) verdict() error {
-	for _, w := range []*witness{s.main, s.rejected} {
-		if err := errors.Join(w.unchanged(), w.whole()); err != nil {
-			return err
-		}
-	}
-	if s.referee != nil {
-		if err := s.referee.finish(); err != nil {
-			return err
-		}
-		if orphans := s.referee.orphans(); s.Format == "parquet" && !s.littered && len(orphans) > 0 {
-			return fmt.Errorf("files that no version names are left: %v", orphans)
-		}
-	}
-	last := int64(s.batches()) - 1
-	e, err := s.expect(s.in, nil, s.ends[last])
-	if err != nil {
+	if err := errors.Join(s.rejected.unchanged(), s.rejected.whole()); err != nil {
 		return err
 	}
-	if n := s.rejected.count(); n != len(e.rejected) {
-		return fmt.Errorf("%d rejected rows in the end, %d should be there", n, len(e.rejected))
+	if err := s.out.verdict(); err != nil {
+		return err
 	}
-	if s.Format != "foreachbatch" {
-		if n := s.main.count(); n != len(e.rows)+s.main.foreign {
-			return fmt.Errorf("%d rows in the end, %d should be there, and %+d by foreign writers", n, len(e.rows), s.main.foreign)
+	last := s.out.newest()
+	if !s.AtMostOnce { // the rejected rows of a batch that is lost may be there or not
+		e, err := s.expect(s.in, nil, s.ends[last])
+		if err != nil {
+			return err
+		}
+		if n := s.rejected.count(); n != len(e.rejected) {
+			return fmt.Errorf("%d rejected rows in the end, %d should be there", n, len(e.rejected))
 		}
 	}
 	for id := max(0, last-50); id <= last; id++ {
-		if _, err := s.world.Store(world.Checkpoint).Stat(context.Background(), fmt.Sprintf("commits/%d", id)); err != nil {
-			return fmt.Errorf("batch %d is not recorded: %w", id, err)
+		if !s.recorded(id) {
+			return fmt.Errorf("batch %d is not recorded", id)
 		}
+	}
+	if s.fixed(last + 1) {
+		return fmt.Errorf("batch %d is fixed, and has not taken effect", last+1)
 	}
 	return nil
 }
@@ -208,11 +160,16 @@ func (s *simulation) progress(a *actor, p engine.Progress) {
 	if p.Attempts == 0 { // it was visible already, and was not counted
 		return
 	}
-	if p.InputRows != p.Decoded+p.Rejected || p.Decoded != p.Sink.Rows+p.Filtered {
-		s.violate("%s: batch %d does not add up: %d read, %d decoded, %d rejected, %d filtered, %d out", a.Name, p.Batch, p.InputRows, p.Decoded, p.Rejected, p.Filtered, p.Sink.Rows)
+	if p.InputRows != p.Decoded+p.Rejected || p.Decoded != p.Sink.Rows+p.Sink.Dropped+p.Filtered {
+		s.violate("%s: batch %d does not add up: %d read, %d decoded, %d rejected, %d filtered, %d out, %d dropped", a.Name, p.Batch, p.InputRows, p.Decoded, p.Rejected, p.Filtered, p.Sink.Rows, p.Sink.Dropped)
 	}
 	id := int64(p.Batch)
-	e, err := s.expect(s.in, s.ends[id-1], s.ends[id])
+	begin, beginErr := s.endOf(id - 1)
+	end, err := s.endOf(id)
+	var e expectation
+	if err = errors.Join(beginErr, err); err == nil {
+		e, err = s.expect(s.in, begin, end)
+	}
 	if err != nil || p.InputRows != e.read || p.Rejected != int64(len(e.rejected)) || p.Filtered != e.filtered {
 		s.violate("%s: batch %d: %d read, %d rejected, %d filtered, instead of %d, %d, %d: %v", a.Name, id, p.InputRows, p.Rejected, p.Filtered, e.read, len(e.rejected), e.filtered, err)
 	}

@@ -16,6 +16,10 @@ import (
 func (s *simulation) bury(a *actor, err error) {
 	s.actors = slices.DeleteFunc(s.actors, func(b *actor) bool { return a == b })
 	a.cancel()
+	s.expose()
+	if t := s.world.Target(); t != nil {
+		t.Gone(a.Name)
+	}
 	s.note("%s ends", a.Name)
 	if err != nil {
 		s.remark("%s: %v", a.Name, err)
@@ -48,7 +52,7 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 	s.stats.Ends[e.Code.ID]++
 	allowed := false
 	switch e.Code.ID {
-	case errcode.DriverFenced.ID, errcode.TableFenced.ID, errcode.TableHole.ID, errcode.CheckpointUnstable.ID:
+	case errcode.DriverFenced.ID, errcode.KafkaSinkFenced.ID, errcode.TableFenced.ID, errcode.TableHole.ID, errcode.CheckpointUnstable.ID:
 		allowed = s.rivals
 		s.stats.Counts[countFenced]++
 	case errcode.CheckpointLocked.ID:
@@ -63,8 +67,8 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		allowed = s.changed
 		s.accept = s.random.IntN(2) == 0
 		s.former = !s.accept
-	case errcode.StoreFsync.ID, errcode.StoreFull.ID:
-		allowed = s.disturbed && s.Medium == world.Disk
+	case errcode.StoreFsync.ID, errcode.StoreFull.ID, errcode.StoreDiskError.ID:
+		allowed = s.disturbed && (s.Medium == world.Disk || s.Sink == "files")
 	case errcode.TableConflict.ID, errcode.TableVersion.ID, errcode.TableBusy.ID:
 		allowed = a.role != driving
 	case errcode.KafkaTruncated.ID:

@@ -63,6 +63,8 @@ func phaseOf(a *actor, op gate.Op) phase {
 		return inRead
 	case op.Place == "user":
 		return inCommit
+	case op.Place == world.Output:
+		return phaseOfTarget(op)
 	case op.Place == world.Checkpoint:
 		return phaseOfCheckpoint(op)
 	}
@@ -90,6 +92,27 @@ func phaseOfTable(op gate.Op) phase {
 		return inRecord
 	}
 	return inPrepare
+}
+
+// phaseOfTarget sorts what is asked of a target. What a recovery asks it is of the start.
+func phaseOfTarget(op gate.Op) phase {
+	switch op.Kind {
+	case "stage", "copy", "settle", "clear": // of a database
+		return inPrepare
+	case "begin", "lock", "apply", "write", "commit", "abort", "put":
+		return inCommit
+	case "addpartitionstotxn", "produce": // of a topic
+		return inPrepare
+	case "addoffsetstotxn", "txnoffsetcommit", "endtxn":
+		return inCommit
+	case "create", "mkdir", "append", "sync", "syncdir", "stat": // of a folder
+		return inPrepare
+	case "rename", "link":
+		return inCommit
+	case "readdir", "remove", "open":
+		return inRecord
+	}
+	return inStart
 }
 
 // kind is what happens.
@@ -153,27 +176,43 @@ func (f fault) String() string {
 
 // possible reports whether a kind can occur in a phase of a run.
 func possible(k kind, p phase, o options) bool {
-	disk := o.Medium == world.Disk
-	writes := p != inPlan && p != inRead && !(p == inCommit && o.Format == "foreachbatch")
-	tables := o.Format != "foreachbatch"
-	if !tables && (k == upkeep || k == foreign || k == change || k == damage || p == inUpkeep) {
+	writes := p != inPlan && p != inRead && !(p == inCommit && o.Sink == "foreachbatch") && !(p == inPrepare && !o.stages())
+	at := o.Medium // of what a phase writes to
+	if p == inPrepare || p == inCommit {
+		at = o.outputMedium()
+	}
+	if !o.tables() && (k == upkeep || k == foreign || k == change || k == damage || p == inUpkeep) {
 		return false
 	}
 	switch k {
 	case power:
-		return disk
+		return o.Medium == world.Disk
 	case inside, torn, fsync, full:
-		return disk && writes && (tables || p != inPrepare)
+		return at == world.Disk && o.Medium == world.Disk && writes
 	case late:
-		return !disk && writes && (tables || p != inPrepare)
+		return at == world.Objects && writes
 	case leader, hide, lie, retention, compact:
 		return o.Kafka
 	case lose:
-		return o.Kafka && (p == inPlan || p == inRead) || writes && (tables || p != inPrepare)
+		return o.Kafka && (p == inPlan || p == inRead) || writes
 	case pause:
-		return !disk
+		return o.Medium == world.Objects
 	}
 	return true
+}
+
+// stages: what a batch makes is put somewhere that others can reach before it is committed.
+func (o options) stages() bool { return o.Sink != "foreachbatch" && o.Sink != "http" }
+
+// outputMedium is what the output is made of.
+func (o options) outputMedium() world.Medium {
+	switch o.Sink {
+	case "kafka", "postgres", "http":
+		return world.Objects
+	case "files":
+		return world.Disk
+	}
+	return o.Medium
 }
 
 // deriveFaults draws the faults of a run.

@@ -14,7 +14,10 @@ import (
 type options struct {
 	Seed        uint64
 	Medium      world.Medium
-	Format      string // of the table: parquet or delta; or foreachbatch
+	Sink        string // parquet or delta: a table of this format; foreachbatch; or a target: kafka, postgres, files, http
+	Mode        string // how rows are put there; "": they are added
+	Key         string // the column that tells rows apart, where the mode has one
+	AtMostOnce  bool   // batches are recorded before they are committed
 	Kafka       bool   // the source is that of Kafka, on a model of a cluster
 	Partitions  int    // at the start
 	Growing     bool   // partitions come while it runs
@@ -48,11 +51,14 @@ func (o options) String() string {
 // derive is the options of a seed.
 func derive(seed uint64) options {
 	r := rand.New(rand.NewPCG(seed, 1))
+	to := destinations[seed%uint64(len(destinations))]
 	o := options{
-		Seed: seed, Medium: world.Medium(r.IntN(2)), Format: pick(r, "parquet", "parquet", "delta", "delta", "foreachbatch"),
+		Seed: seed, Medium: world.Medium(r.IntN(2)), Sink: to.sink, Mode: to.mode,
 		Kafka: r.IntN(3) == 0, Partitions: 1 + r.IntN(4), Growing: r.IntN(3) == 0, Limit: 1 + r.Int64N(30), Once: r.IntN(4) == 0,
 		Filter: r.IntN(len(filters)), Select: r.IntN(len(selects)), BadEvery: pick[int64](r, 0, 0, 3, 7, 50), PartitionBy: pick(r, "", "", "key", "part"),
+		AtMostOnce: r.IntN(6) == 0,
 	}
+	o.fit(r)
 	switch n := r.IntN(100); {
 	case n < 6: // long enough for a purge while somebody sleeps
 		o.Batches, o.Limit = 215+r.IntN(150), 1+r.Int64N(3)
@@ -70,5 +76,39 @@ func derive(seed uint64) options {
 	o.Faults = deriveFaults(r, o)
 	return o
 }
+
+// destinations are where seeds write, in turn, and how: what is there more often stands here more often.
+var destinations = []struct{ sink, mode string }{
+	{"parquet", ""}, {"kafka", ""}, {"delta", ""}, {"postgres", "append"}, {"parquet", "upsert"}, {"files", ""}, {"delta", ""},
+	{"postgres", "upsert"}, {"parquet", ""}, {"http", ""}, {"delta", "deduplicate"}, {"kafka", ""}, {"foreachbatch", ""}, {"parquet", "deduplicate"},
+	{"postgres", "ledger"}, {"delta", "upsert"}, {"files", ""}, {"parquet", "overwrite"}, {"delta", "overwrite"},
+}
+
+// fit takes from the options what does not go together.
+func (o *options) fit(r *rand.Rand) {
+	if o.keyed() {
+		o.Key = pick(r, "key", "seq")
+		if o.Select == 1 { // it drops seq
+			o.Select = 0
+		}
+	}
+	if o.Sink == "kafka" { // the positions that the topic's target commits are those of the world's topic
+		o.Kafka = false
+	}
+	if o.Sink == "http" { // it may send a row again
+		o.AtMostOnce = false
+	}
+}
+
+// writes says where and how rows are put.
+func (o options) writes() string {
+	if o.Mode == "" {
+		return o.Sink
+	}
+	return o.Sink + " " + o.Mode
+}
+
+// tables: the output is a table.
+func (o options) tables() bool { return o.Sink == "parquet" || o.Sink == "delta" }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

@@ -70,33 +70,34 @@ func (o options) bad(part int, seq int64) bool {
 	return o.BadEvery > 0 && (seq*7+int64(part))%o.BadEvery == 1
 }
 
-// fate is what becomes of a row: its text in the table, by either pipeline, or "" if it is filtered; or that it is rejected.
-func (o options) fate(part int, seq int64) (text, changed string, rejected bool) {
+// fate is what becomes of a row: what is made of it by either pipeline, whose text is "" if it is filtered; or that it is rejected.
+func (o options) fate(part int, seq int64) (now, changed made, rejected bool) {
 	if o.bad(part, seq) {
-		return "", "", true
+		return now, changed, true
 	}
 	key := "k" + strconv.FormatInt(seq%4, 10)
 	if !filters[o.Filter].keep(part, seq, key) {
-		return "", "", false
+		return now, changed, false
 	}
 	r := row{"id": world.RowID(part, seq), "part": strconv.Itoa(part), "seq": strconv.FormatInt(seq, 10), "key": key}
 	r = selects[o.Select].row(r)
-	text = r.String()
+	now = made{text: r.String(), id: r["id"], key: r[o.Key]}
+	changed = now
 	r["more"] = key
-	return text, r.String(), false
+	changed.text = r.String()
+	return now, changed, false
 }
 
 // expectation is what a range of offsets makes.
 type expectation struct {
 	read, filtered int64
-	rows, changed  map[string]bool // by the pipeline, and by the changed one
-	rejected       map[string]bool
-	ids            []string // of rows
+	made, changed  []made // by the pipeline, and by the changed one
+	rejected       state  // positions
 }
 
 // expect is the model: what the ranges from begin to end make.
 func (o options) expect(in input, begin, end []int64) (expectation, error) {
-	e := expectation{rows: map[string]bool{}, changed: map[string]bool{}, rejected: map[string]bool{}}
+	e := expectation{rejected: state{}}
 	for part := range end {
 		at := int64(0)
 		if part < len(begin) {
@@ -107,14 +108,13 @@ func (o options) expect(in input, begin, end []int64) (expectation, error) {
 		}
 		in.each(part, at, end[part], func(seq int64, position string) {
 			e.read++
-			switch text, changed, rejected := o.fate(part, seq); {
+			switch now, changed, rejected := o.fate(part, seq); {
 			case rejected:
-				e.rejected[position] = true
-			case text == "":
+				e.rejected[position] = ""
+			case now.text == "":
 				e.filtered++
 			default:
-				e.rows[text], e.changed[changed] = true, true
-				e.ids = append(e.ids, world.RowID(part, seq))
+				e.made, e.changed = append(e.made, now), append(e.changed, changed)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,12 +14,21 @@ import (
 	"microbatch/objstore"
 )
 
-// referee lets package checker verify table and checkpoint, which shares no code with anything here.
+// referee lets package checker verify output and checkpoint, which shares no code with anything here.
 type referee struct {
 	s     *simulation
 	views map[string]*view
-	*checker.Watcher
-	looked int64 // version of the table at the last look
+	at    func() int64 // grows with what there is to verify
+	watcher
+	looked int64 // at, at the last look
+}
+
+// watcher is a checker.Watcher or a checker.TargetWatcher.
+type watcher interface {
+	Look(ctx context.Context) ([]checker.Violation, error)
+	Finish(ctx context.Context) error
+	PowerLoss()
+	Report() *checker.Report
 }
 
 // view is a place of the world, whatever store it is just now.
@@ -27,8 +37,8 @@ type view struct{ objstore.Store }
 // lookEvery is after how many versions the checker looks again.
 const lookEvery = 12
 
-func newReferee(s *simulation) *referee {
-	r := &referee{s: s, views: map[string]*view{}}
+func newReferee(s *simulation, at func() int64) *referee {
+	r := &referee{s: s, views: map[string]*view{}, at: at}
 	for _, place := range world.Places() {
 		r.views[place] = &view{s.world.Store(place)}
 	}
@@ -38,7 +48,13 @@ func newReferee(s *simulation) *referee {
 
 // begin watches from here on: what came before is verified as it is now.
 func (r *referee) begin() {
-	r.Watcher = checker.Watch(checker.Input{
+	if t := r.s.world.Target(); t != nil {
+		r.watcher = checker.WatchTarget(checker.TargetInput{
+			Target: t, Checkpoint: r.views[world.Checkpoint], Rejected: r.views[world.Rejected], Model: r.model, Keyed: r.s.replaces(), OnDisk: r.s.Sink == "files",
+		})
+		return
+	}
+	r.watcher = checker.Watch(checker.Input{
 		Table: r.views[world.Table], Checkpoint: r.views[world.Checkpoint], Rejected: r.views[world.Rejected], IDs: []string{"id"}, Model: r.model,
 	})
 }
@@ -62,19 +78,26 @@ func (r *referee) model(from, to []string) (checker.Expect, error) {
 		return checker.Expect{}, err
 	}
 	e, err := r.s.expect(r.s.in, begin, end)
-	out := checker.Expect{In: e.read, Filtered: e.filtered, Out: e.ids}
-	for position := range e.rejected {
-		out.Rejected = append(out.Rejected, position)
+	if err != nil {
+		return checker.Expect{}, err
+	}
+	out := checker.Expect{In: e.read, Filtered: e.filtered, Rejected: slices.Collect(maps.Keys(e.rejected))}
+	left, err := r.s.left(end)
+	for _, m := range e.made {
+		if _, ok := left[m.id]; ok || left == nil {
+			out.Out = append(out.Out, m.id)
+		}
 	}
 	return out, err
 }
 
 // look verifies what has come, if it is enough.
 func (r *referee) look(force bool) error {
-	if version := r.s.main.next; !force && version < r.looked+lookEvery || version == 0 {
+	at := r.at()
+	if !force && at < r.looked+lookEvery || at == 0 || r.s.broken {
 		return nil
 	}
-	r.looked = r.s.main.next
+	r.looked = at
 	return r.verified(r.Look(context.Background()))
 }
 
@@ -83,6 +106,14 @@ func (r *referee) verified(found []checker.Violation, err error) error {
 		err = errors.Join(err, fmt.Errorf("checker: %s", v))
 	}
 	return err
+}
+
+// powerLost is told that the machine has lost its power.
+func (r *referee) powerLost() {
+	if !r.s.broken {
+		r.PowerLoss()
+		r.looked = 0
+	}
 }
 
 // finish is the last look.

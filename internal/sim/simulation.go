@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 	"testing/synctest"
 	"time"
 
@@ -38,11 +39,13 @@ type simulation struct {
 	lates  []*lateOp
 	onLost func() // what happens when a disk has stopped in the middle of an operation
 
-	main, rejected *witness
+	out            output
+	rejected       *witness
 	referee        *referee          // nil for foreachbatch
+	leaves         []state           // ids of the rows that the batches up to each leave, as far as they were asked for
 	ends           map[int64][]int64 // of each batch, as the checkpoint or the table says
 	acked          map[string]string // what was put if absent and answered, by place and key
-	calls          map[int64]call    // of foreachbatch
+	exposed, lost  map[int64]bool    // batches that something struck while they were under way, and that will never come, if they are delivered at most once
 	disturbed      bool              // errors of stores may end a driver
 	rivals         bool              // more than one driver may be at work
 	changed        bool              // the pipeline was changed
@@ -67,12 +70,6 @@ type lateOp struct {
 	at int // step
 }
 
-// call is a batch as the user's function got it.
-type call struct {
-	digest string
-	rows   string
-}
-
 // outcome is what a run has come to.
 type outcome struct {
 	violation error
@@ -85,7 +82,7 @@ type outcome struct {
 func simulate(o options) outcome {
 	s := &simulation{
 		options: o, world: world.New(o.Medium, o.Partitions), floor: &gate.Floor{}, random: rand.New(rand.NewPCG(o.Seed, 2)),
-		due: slices.Clone(o.Faults), held: map[*gate.Waiting]time.Time{}, ends: map[int64][]int64{}, acked: map[string]string{}, calls: map[int64]call{},
+		due: slices.Clone(o.Faults), held: map[*gate.Waiting]time.Time{}, ends: map[int64][]int64{}, acked: map[string]string{}, exposed: map[int64]bool{}, lost: map[int64]bool{},
 		hash: fnv.New64a().Sum64(), stats: newStats(),
 	}
 	s.world.Format = o.tableFormat()
@@ -94,11 +91,8 @@ func simulate(o options) outcome {
 	if o.Kafka {
 		s.in = newKafkaInput(o)
 	}
-	s.main = newWitness(world.Table, s.world.Format, func() objstore.Store { return s.world.Store(world.Table) })
 	s.rejected = newWitness(world.Rejected, s.world.Format, func() objstore.Store { return s.world.Store(world.Rejected) })
-	if o.Format != "foreachbatch" {
-		s.referee = newReferee(s)
-	}
+	s.out = s.newOutput()
 	began := time.Now()
 	err := s.run()
 	s.end()
@@ -109,7 +103,11 @@ func simulate(o options) outcome {
 	count[countSeeds]++
 	count[countBatches] = s.batches()
 	count[countOperations] = s.steps
-	count[countVersions] = int(s.main.next + s.rejected.next)
+	count[countVersions] = int(s.rejected.next)
+	if t, ok := s.out.(*tableOutput); ok {
+		count[countVersions] += int(t.next)
+	}
+	count[countSink+o.writes()]++
 	count[countHours] = int(time.Since(began).Hours())
 	count[countStarts] = s.starts
 	count[countTakeovers] = max(0, s.starts-1)
@@ -176,12 +174,7 @@ func (s *simulation) satisfied() bool {
 }
 
 // batches is how many are visible.
-func (s *simulation) batches() int {
-	if s.Format == "foreachbatch" {
-		return len(s.calls)
-	}
-	return int(s.main.batch) + 1
-}
+func (s *simulation) batches() int { return int(s.out.newest()) + 1 }
 
 // step lets one operation go, or time pass.
 func (s *simulation) step() error {
@@ -342,11 +335,14 @@ func (s *simulation) pass(w *gate.Waiting) {
 	}
 	if a.failing > 0 {
 		a.failing--
-		s.let(w, gate.Verdict{Fate: gate.Fail, Err: unreachable(w.Op)})
+		s.expose()
+		s.let(w, gate.Verdict{Fate: gate.Fail, Err: s.unreachable(w.Op)})
 		return
 	}
 	if _, held := s.held[w]; held {
-		delete(s.held, w)
+		for _, o := range s.alike(w) {
+			delete(s.held, o)
+		}
 		s.let(w, gate.Verdict{})
 		return
 	}
@@ -356,7 +352,7 @@ func (s *simulation) pass(w *gate.Waiting) {
 		if f.After > s.batches() {
 			break
 		}
-		if f.Phase != at || !fits(*f, w.Op) {
+		if f.Phase != at || !s.fits(*f, w.Op) {
 			continue
 		}
 		if f.Skip > 0 {
@@ -371,14 +367,31 @@ func (s *simulation) pass(w *gate.Waiting) {
 	s.let(w, gate.Verdict{})
 }
 
+// alike are the operations on the floor that are the same as one, that one first: of two goroutines of a process which ask for the same at once, nobody can say which is
+// first, so they share their fate.
+func (s *simulation) alike(w *gate.Waiting) []*gate.Waiting {
+	out := []*gate.Waiting{w}
+	for _, o := range s.floor.Waiting() {
+		if o != w && o.Op == w.Op && !w.Writes() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// let lets an operation go.
 func (s *simulation) let(w *gate.Waiting, v gate.Verdict) {
+	s.touched(w.Op)
+	all := s.alike(w)
 	if v.Fate == gate.Pass {
 		s.note("%s", w)
 		v.Done = func(err error) { s.done(w.Call, err) }
 	} else {
 		s.note("%s: %s", w, v.Fate)
 	}
-	w.Let(v)
+	for _, o := range all {
+		o.Let(v)
+	}
 }
 
 // done remembers what a store has promised.
@@ -401,6 +414,7 @@ func (s *simulation) land(all bool) {
 	for i := 0; i < len(s.lates); i++ {
 		if l := s.lates[i]; all || l.at <= s.steps {
 			err := l.Apply()
+			s.touched(l.Op)
 			s.note("late: %s: %v", l, err)
 			s.lates = slices.Delete(s.lates, i, i+1)
 			i--
@@ -408,9 +422,21 @@ func (s *simulation) land(all bool) {
 	}
 }
 
+// touched tells the output of an operation that is done, or may be.
+func (s *simulation) touched(op gate.Op) {
+	if t, ok := s.out.(*targetOutput); ok && op.Place == world.Output {
+		t.touched(op)
+	}
+}
+
 // unreachable is what a service that is away answers.
-func unreachable(op gate.Op) error {
+func (s *simulation) unreachable(op gate.Op) error {
 	switch op.Place {
+	case world.Output:
+		if s.Sink == "files" {
+			return syscall.EIO
+		}
+		return kafkamodel.ErrCut
 	case "topic":
 		return errcode.KafkaUnreachable.New(op.Key, "%s", op.Kind)
 	case "kafka":
@@ -420,9 +446,9 @@ func unreachable(op gate.Op) error {
 }
 
 // unknown is what is answered when an answer is lost: of a request that may be repeated, the last error.
-func unknown(op gate.Op) error {
-	if op.Kind == "putifabsent" || op.Kind == "commit" {
+func (s *simulation) unknown(op gate.Op) error {
+	if op.Place != world.Output && (op.Kind == "putifabsent" || op.Kind == "commit") {
 		return errcode.StoreUncertain.Wrap(objstore.ErrUncertain, op.Place+"/"+op.Key, "%s", op.Kind)
 	}
-	return unreachable(op)
+	return s.unreachable(op)
 }

@@ -24,7 +24,9 @@ const (
 	countPower      = "power losses"
 	countAmbiguous  = "ambiguous puts resolved"
 	countFaults     = "faults"
+	countLost       = "batches lost by at most once"
 	countViolations = "violations"
+	countSink       = "seeds to " // and the sink
 )
 
 // stats count what runs have seen. They go from one process to another as JSON.
@@ -104,8 +106,8 @@ func (s *stats) missing() (out []string) {
 // occurs reports whether a kind can occur in a phase at all.
 func occurs(k kind, p phase) bool {
 	for _, medium := range []world.Medium{world.Objects, world.Disk} {
-		for _, format := range []string{"parquet", "foreachbatch"} {
-			if possible(k, p, options{Medium: medium, Format: format, Kafka: true}) {
+		for _, to := range destinations {
+			if possible(k, p, options{Medium: medium, Sink: to.sink, Mode: to.mode, Kafka: true}) {
 				return true
 			}
 		}

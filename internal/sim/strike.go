@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,12 +14,14 @@ import (
 )
 
 // fits reports whether a fault can happen to an operation.
-func fits(f fault, op gate.Op) bool {
+func (s *simulation) fits(f fault, op gate.Op) bool {
 	switch f.Kind {
-	case lose, late:
-		return op.Writes() && op.Kind != "sync" || f.Kind == lose && isKafka(op)
+	case late:
+		return op.Writes() && op.Kind != "sync" && s.world.Disk(op.Place) == nil
+	case lose:
+		return op.Writes() && op.Kind != "sync" || isKafka(op)
 	case inside, torn, fsync, full:
-		return op.Writes()
+		return op.Writes() && s.world.Disk(op.Place) != nil
 	}
 	return true
 }
@@ -27,6 +30,7 @@ func fits(f fault, op gate.Op) bool {
 func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	s.note("FAULT %s at %s", f, w)
 	s.stats.fault(f)
+	s.expose()
 	s.killed = s.killed || slices.Contains([]kind{asleep, slow, pause, stop, change}, f.Kind) // operations may be given up on the floor, and do not close what they should
 	s.littered = s.littered || slices.Contains([]kind{twin, pause, late, upkeep, foreign, damage, change}, f.Kind)
 	if (f.Kind == lose || f.Kind == late) && w.Kind == "putifabsent" {
@@ -45,16 +49,16 @@ func (s *simulation) strike(a *actor, w *gate.Waiting, f fault) {
 	case fail:
 		s.disturbed, s.killed = true, true
 		a.failing = f.Arg - 1
-		s.let(w, gate.Verdict{Fate: gate.Fail, Err: unreachable(w.Op)})
+		s.let(w, gate.Verdict{Fate: gate.Fail, Err: s.unreachable(w.Op)})
 	case lose:
 		s.disturbed = true
 		s.doneUnheard(w.Call)
-		s.let(w, gate.Verdict{Fate: gate.Lose, Err: unknown(w.Op)})
+		s.let(w, gate.Verdict{Fate: gate.Lose, Err: s.unknown(w.Op)})
 	case late:
 		s.disturbed, s.rivals = true, true
 		s.doneUnheard(w.Call)
 		s.lates = append(s.lates, &lateOp{w.Call, s.steps + f.Arg})
-		s.let(w, gate.Verdict{Fate: gate.Late, Err: unknown(w.Op)})
+		s.let(w, gate.Verdict{Fate: gate.Late, Err: s.unknown(w.Op)})
 	case power:
 		s.powerLoss(f.Arg)
 	case inside, torn:
@@ -97,7 +101,9 @@ func (s *simulation) disturb(a *actor, w *gate.Waiting, f fault) {
 		s.restartAt = time.Now()
 	case slow:
 		s.disturbed = true
-		s.held[w] = time.Now().Add(time.Duration(f.Arg) * time.Second)
+		for _, o := range s.alike(w) {
+			s.held[o] = time.Now().Add(time.Duration(f.Arg) * time.Second)
+		}
 	case asleep:
 		s.disturbed = true // deadlines pass
 		s.land(true)       // no request is under way for hours
@@ -154,9 +160,11 @@ func (s *simulation) powerFailed() bool {
 		return false
 	}
 	lost := false
-	for _, place := range world.Places() {
-		lost = lost || s.world.Disk(place).Lost()
-		s.world.Disk(place).CrashAt(0)
+	for _, place := range append(world.Places(), world.Output) {
+		if d := s.world.Disk(place); d != nil {
+			lost = lost || d.Lost()
+			d.CrashAt(0)
+		}
 	}
 	after := s.onLost
 	s.onLost = nil
@@ -169,6 +177,7 @@ func (s *simulation) powerFailed() bool {
 
 // killAll ends all processes.
 func (s *simulation) killAll() {
+	s.expose()
 	s.killed = true
 	for _, a := range s.actors {
 		if !a.killed {
@@ -195,15 +204,11 @@ func (s *simulation) powerLoss(percent int) {
 			s.violate("the power was lost, and %s with it, which was answered: %v", name, err)
 		}
 	}
-	for _, w := range []*witness{s.main, s.rejected} {
-		if err := w.powerLost(); err != nil {
-			s.violate("after the power was lost: %v", err)
-		}
+	if err := errors.Join(s.rejected.powerLost(), s.out.powerLost()); err != nil {
+		s.violate("after the power was lost: %v", err)
 	}
-	if s.referee != nil && !s.broken {
-		s.referee.PowerLoss()
-		s.referee.looked = 0
-	}
+	s.leaves = s.leaves[:min(len(s.leaves), s.batches())]
+	s.expose()
 }
 
 // remount is for those who look on.

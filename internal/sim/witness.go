@@ -32,6 +32,10 @@ type witness struct {
 	batches map[int64]landed
 	stamped map[int64]string    // bytes of the entries of the log
 	known   map[string][]string // rows of every file that was ever live
+
+	replaces bool  // batches may take rows out
+	totals   bool  // batches are visited with the whole table
+	was      int64 // the newest of ours before the one that is visited
 }
 
 // landed is a batch as the table holds it.
@@ -39,6 +43,8 @@ type landed struct {
 	version int64
 	text    string   // of offsets/<id>
 	rows    []string // of its files
+	// With totals: the rows of the table.
+	before, after []string
 }
 
 func newWitness(place, format string, store func() objstore.Store) *witness {
@@ -115,6 +121,9 @@ func (w *witness) read(data []byte, visit func(int64, landed) error) error {
 	}
 	b, id, operation := landed{version: w.next}, int64(-1), ""
 	var removed []string
+	if w.totals {
+		b.before = w.all()
+	}
 	for _, l := range lines {
 		switch {
 		case l.Add != nil:
@@ -163,10 +172,13 @@ func (w *witness) read(data []byte, visit func(int64, landed) error) error {
 		}
 		return nil
 	}
-	if len(removed) > 0 {
+	if len(removed) > 0 && !w.replaces {
 		return fmt.Errorf("batch %d removes rows", id)
 	}
-	w.batch, w.batches[id] = id, b
+	if w.totals {
+		b.after = w.all()
+	}
+	w.was, w.batch, w.batches[id] = w.batch, id, landed{version: b.version, text: b.text, rows: b.rows}
 	return visit(id, b)
 }
 
@@ -226,6 +238,19 @@ func (w *witness) count() (n int) {
 		n += len(rows)
 	}
 	return n
+}
+
+// all are the live rows, sorted.
+func (w *witness) all() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for rows := range maps.Values(w.live) {
+			for _, r := range rows {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // rows reads a data file.
