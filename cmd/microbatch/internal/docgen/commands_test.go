@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,8 @@ func commandLines(text string) (lines []string) {
 			}
 			continue
 		}
-		body, ok := strings.CutPrefix(block, "sh\n")
+		info, body, _ := strings.Cut(block, "\n")
+		ok := info == "sh" || info == "sh run"
 		for line := range strings.Lines(body) {
 			for _, one := range strings.Split(line, "&&") {
 				if one = strings.TrimSpace(one); ok && strings.HasPrefix(one, "microbatch ") {
@@ -70,7 +72,11 @@ func check(line string) error {
 	root := cli.Root(cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	command, rest, err := root.Find(words(line)[1:])
+	typed := words(line)
+	if i := slices.IndexFunc(typed, func(w string) bool { return w == "|" || w == ">" }); i >= 0 { // what is done with the output
+		typed = typed[:i]
+	}
+	command, rest, err := root.Find(typed[1:])
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func TestExamplesInDocsAreValid(t *testing.T) {
 func yamlBlocks(text string) []string {
 	var out []string
 	for i, part := range strings.Split(text, "```") {
-		if body, ok := strings.CutPrefix(part, "yaml\n"); ok && i%2 == 1 {
+		if info, body, _ := strings.Cut(part, "\n"); i%2 == 1 && (info == "yaml" || strings.HasPrefix(info, "yaml ")) {
 			out = append(out, body)
 		}
 	}
