@@ -32,7 +32,7 @@ func TestAtMostOnce(t *testing.T) {
 	m := &matrix{}
 	m.sweepKinds(t, func(k sinkKind) []scenario {
 		switch {
-		case k.server, k.repeats:
+		case k.server, k.repeats, k.keyed:
 			return nil
 		case *fullSweep, k.common() && k.target == nil, k.name == "foreachbatch":
 			return all

@@ -9,6 +9,7 @@ import (
 
 	"microbatch/checker"
 	"microbatch/checkpointlog"
+	"microbatch/internal/sim/kafkamodel"
 	"microbatch/internal/sim/world"
 )
 
@@ -69,7 +70,7 @@ func (l *life) allRecorded() error {
 // exactTarget: the target's position is that of the checkpoint, and each row is there once, unless the sink brings a batch again, or the query delivers at most once;
 // rejected rows are in their table once.
 func (l *life) exactTarget() error {
-	in := checker.TargetInput{Target: l.Target(), Checkpoint: l.Store(world.Checkpoint), Model: l.Topic.Expect, Twice: l.kind.twice}
+	in := checker.TargetInput{Target: l.Target(), Checkpoint: l.Store(world.Checkpoint), Model: l.expect, Keyed: l.kind.keyed, Twice: l.kind.twice}
 	if l.scenario.bad {
 		in.Rejected = l.Store(world.Rejected)
 	}
@@ -77,10 +78,18 @@ func (l *life) exactTarget() error {
 	if err == nil {
 		err = report.Err()
 	}
-	if code, ok := l.Target().(*userCode); ok && err == nil {
-		err = code.exact(l)
+	if err != nil {
+		return err
 	}
-	return err
+	switch target := l.Target().(type) {
+	case *userCode:
+		return target.exact(l)
+	case *kafkamodel.Target:
+		if ends := target.Progress(); !l.kind.twice && !l.scenario.atMostOnce && !slices.Equal(ends, l.Topic.Ends) {
+			return fmt.Errorf("by the positions that were committed with the rows the source is at %v, the topic ends at %v", ends, l.Topic.Ends)
+		}
+	}
+	return nil
 }
 
 func same(what string, have, want []string) error {

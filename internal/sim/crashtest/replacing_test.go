@@ -43,11 +43,12 @@ func TestReplacing(t *testing.T) {
 	t.Logf("%d deaths", len(m.results))
 }
 
-// expect is what the topic comes to in the table: of its rows, whose ids are partition and order, those that count for their keys. A key has its rows in one partition, where orders rise.
+// expect is what the topic comes to in the table, or the target: of its rows, whose ids are partition and order, those that count for their keys. A key has its rows in one partition, where orders rise.
 func (l *life) expect(from, to []string) (checker.Expect, error) {
 	e, err := l.Topic.Expect(from, to)
 	merge := l.scenario.sink.Merge
-	if err != nil || merge.Mode != lakehouse.Upsert && len(merge.DeduplicateBy) == 0 {
+	newest := merge.Mode == lakehouse.Upsert || l.kind.keyed
+	if err != nil || !newest && len(merge.DeduplicateBy) == 0 {
 		return e, err
 	}
 	whole, err := l.Topic.Expect(nil, to)
@@ -62,7 +63,7 @@ func (l *life) expect(from, to []string) (checker.Expect, error) {
 			return e, err
 		}
 		key := part + "/" + strconv.Itoa(n%4)
-		if _, ok := counts[key]; !ok || merge.Mode == lakehouse.Upsert {
+		if _, ok := counts[key]; !ok || newest {
 			counts[key] = id
 		}
 	}

@@ -44,6 +44,7 @@ type sinkKind struct {
 	remote bool // the target is reached over a network: a request may be under way after its process has died, and an answer may be lost
 	// repeats: rows may come twice whatever delivery says: the query refuses at_most_once. twice: and they do, when a batch runs again.
 	repeats, twice bool
+	keyed          bool // of the rows of a key, the newest counts
 	server         bool // through the adapter for S3, to a server
 }
 
@@ -54,7 +55,7 @@ var sinkKinds = []sinkKind{
 	{name: "s3-delta", column: "table on S3", medium: world.Objects, format: "delta"},
 	{name: "s3-server", column: "table on S3", medium: world.Objects, format: "parquet", server: true},
 	{name: "postgres", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{}), remote: true},
-	{name: "postgres-upsert", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Upsert, Keys: []string{"id"}}), remote: true},
+	{name: "postgres-upsert", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Upsert, Keys: []string{"part", "key"}, OrderBy: []string{"seq"}}), remote: true, keyed: true},
 	{name: "postgres-ledger", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Ledger, Keys: []string{"id"}}), remote: true},
 	{name: "kafka", column: "Kafka", medium: world.Disk, format: "parquet", target: inKafka(kafka.Transactional), remote: true},
 	{name: "kafka-idempotent", column: "Kafka, idempotent", medium: world.Disk, format: "parquet", target: inKafka(kafka.Idempotent), remote: true, repeats: true, twice: true},
