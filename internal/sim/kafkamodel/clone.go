@@ -3,13 +3,18 @@ package kafkamodel
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
-// Clone is a second cluster with the same content. What clients, writers and transactions of the first one do has no effect on it.
+// Clone is a second cluster with the same content. What clients, writers and transactions of the first one do has no effect on it. It is as old as the first one was
+// when somebody asked it last, so that all copies of a cluster that nobody asks are the same, whenever they are made.
 func (c *Cluster) Clone() *Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
+	slept := now.Sub(c.asked)
 	to := New(c.config)
+	to.asked = now
 	to.made, to.given, to.brokers = c.made, c.given, nil
 	for _, b := range c.brokers {
 		twin := *b
@@ -30,7 +35,7 @@ func (c *Cluster) Clone() *Cluster {
 	}
 	for name, id := range c.ids {
 		twin := *id
-		twin.groups = maps.Clone(id.groups)
+		twin.groups, twin.began, twin.ends = maps.Clone(id.groups), id.began.Add(slept), id.ends.Add(slept)
 		if id.txn != nil {
 			twin.txn = to.open[id.producer]
 		}
@@ -38,12 +43,22 @@ func (c *Cluster) Clone() *Cluster {
 	}
 	for name, g := range c.groups {
 		twin := to.group(name)
-		maps.Copy(twin.committed, g.committed)
+		twin.committed = g.committed.clone(slept)
 		for producer, positions := range g.pending {
-			twin.pending[producer] = maps.Clone(positions)
+			twin.pending[producer] = positions.clone(slept)
 		}
 	}
 	return to
+}
+
+// clone is the same positions, which were committed later.
+func (p positions) clone(later time.Duration) positions {
+	twin := positions{}
+	for at, position := range p {
+		position.at = position.at.Add(later)
+		twin[at] = position
+	}
+	return twin
 }
 
 func (p *partition) clone() *partition {

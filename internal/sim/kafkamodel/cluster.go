@@ -32,6 +32,7 @@ type Cluster struct {
 	ids     map[string]*transactional
 	given   int64 // producer ids, ever
 	groups  map[string]*group
+	asked   time.Time // when somebody asked last
 }
 
 // topic is a topic under one identity.
@@ -68,7 +69,7 @@ type broker struct {
 
 // New makes a cluster without topics.
 func New(config Config) *Cluster {
-	c := &Cluster{config: config, topics: map[string]*topic{}, open: map[int64]*Txn{}, ids: map[string]*transactional{}, groups: map[string]*group{}}
+	c := &Cluster{config: config, topics: map[string]*topic{}, open: map[int64]*Txn{}, ids: map[string]*transactional{}, groups: map[string]*group{}, asked: time.Now()}
 	for i := range max(1, config.Brokers) {
 		c.brokers = append(c.brokers, &broker{id: int32(i + 1)})
 	}

@@ -48,6 +48,7 @@ const firstProducer = 1_000_000
 // tick does what time does: transactions that were decided end, those that have taken too long are decided, and positions are forgotten. Everything that asks does it first.
 func (c *Cluster) tick() {
 	now := time.Now()
+	c.asked = now
 	for _, name := range slices.Sorted(maps.Keys(c.ids)) {
 		id := c.ids[name]
 		if id.state == ongoing && now.Sub(id.began) >= id.timeout {
@@ -178,7 +179,7 @@ func (c *Cluster) verify(name string, who identity, part func(*transactional) bo
 }
 
 // commitInTransaction is TxnOffsetCommit.
-func (c *Cluster) commitInTransaction(name string, who identity, group string, at []place, positions []position) error {
+func (c *Cluster) commitInTransaction(name string, who identity, group string, at []place, what []position) error {
 	if err := c.verify(name, who, func(id *transactional) bool { return id.groups[group] }); err != nil {
 		return err
 	}
@@ -187,11 +188,11 @@ func (c *Cluster) commitInTransaction(name string, who identity, group string, a
 		switch _, ok := c.partition(p.topic, p.partition); {
 		case !ok:
 			failed = kerr.UnknownTopicOrPartition
-		case len(positions[i].metadata) > mostMetadata:
+		case len(what[i].metadata) > mostMetadata:
 			failed = kerr.OffsetMetadataTooLarge
 		default:
-			positions[i].at = time.Now()
-			c.group(group).add(who.producer, p, positions[i])
+			what[i].at = time.Now()
+			c.group(group).add(who.producer, p, what[i])
 		}
 	}
 	return failed

@@ -12,9 +12,12 @@ import (
 
 // group is a consumer group, as far as positions go.
 type group struct {
-	committed map[place]position
-	pending   map[int64]map[place]position // of transactions that have not ended, by producer
+	committed positions
+	pending   map[int64]positions // of transactions that have not ended, by producer
 }
+
+// positions are what is committed where.
+type positions map[place]position
 
 // place is where a position is.
 type place struct {
@@ -35,7 +38,7 @@ const mostMetadata = 4096
 // group is the group of a name, made if there is none.
 func (c *Cluster) group(name string) *group {
 	if c.groups[name] == nil {
-		c.groups[name] = &group{committed: map[place]position{}, pending: map[int64]map[place]position{}}
+		c.groups[name] = &group{committed: positions{}, pending: map[int64]positions{}}
 	}
 	return c.groups[name]
 }
@@ -69,8 +72,8 @@ func (c *Cluster) position(name string, at place, stable bool) (position, error)
 		return position{offset: -1}, nil
 	}
 	if stable {
-		for _, positions := range g.pending {
-			if _, ok := positions[at]; ok {
+		for _, pending := range g.pending {
+			if _, ok := pending[at]; ok {
 				return position{}, kerr.UnstableOffsetCommit
 			}
 		}
@@ -84,7 +87,7 @@ func (c *Cluster) position(name string, at place, stable bool) (position, error)
 // add adds a position to the transaction of a producer.
 func (g *group) add(producer int64, at place, p position) {
 	if g.pending[producer] == nil {
-		g.pending[producer] = map[place]position{}
+		g.pending[producer] = positions{}
 	}
 	g.pending[producer][at] = p
 }

@@ -161,17 +161,17 @@ func (p *producer) Positions(ctx context.Context, group string, at map[kafka.Par
 	if err != nil {
 		return err
 	}
-	byPlace := map[place]position{}
+	byPlace := positions{}
 	for to, what := range at {
 		byPlace[place{to.Topic, to.Number}] = position{offset: what.Offset, metadata: what.Metadata}
 	}
 	order := slices.SortedFunc(maps.Keys(byPlace), compare)
 	return p.request(ctx, "txnoffsetcommit", group, func(c *Cluster) error {
-		var positions []position
+		var what []position
 		for _, to := range order {
-			positions = append(positions, byPlace[to])
+			what = append(what, byPlace[to])
 		}
-		return c.commitInTransaction(p.id, p.who, group, order, positions)
+		return c.commitInTransaction(p.id, p.who, group, order, what)
 	})
 }
 

@@ -66,6 +66,9 @@ func positionsOf(ranges []ident.Range) (map[string]map[int32]int64, error) {
 
 // seen is the cluster as a reader sees it who waits for what is about to end.
 func (t *Target) seen() *Cluster {
+	t.mu.Lock()
+	t.tick()
+	t.mu.Unlock()
 	c := t.Cluster.Clone()
 	c.Settle()
 	return c
