@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"microbatch/codec"
 	"microbatch/codec/csv"
 	"microbatch/codec/json"
@@ -8,14 +10,18 @@ import (
 	"microbatch/pipeline/config"
 )
 
-// messages is the format of Kafka records. The file cannot say parquet here.
-func messages(s config.Source) (codec.Messages, error) {
-	if s.FormatOrDefault() == "csv" {
+// messages is the format of Kafka records, and the columns that it knows by itself; nil if it knows none. The file cannot say parquet here.
+func (b builder) messages(s config.Source) (codec.Messages, *arrow.Schema, error) {
+	switch s.FormatOrDefault() {
+	case "avro":
+		return b.avroMessages(s)
+	case "csv":
 		o := csvOptions(s.CSV)
 		o.Header = false
-		return csv.NewMessages(o)
+		format, err := csv.NewMessages(o)
+		return format, nil, err
 	}
-	return json.New(json.Options{Rescue: s.Rescue}), nil
+	return json.New(json.Options{Rescue: s.Rescue}), nil, nil
 }
 
 // fileFormat is the format of files.

@@ -35,8 +35,13 @@ func (b builder) kafkaSink(k *config.KafkaSink, source sources.Source) (sinks.Si
 		Notice:      b.notice,
 	}
 	c.TLS, c.SASL, c.Insecure = security(k.TLS, k.SASL)
-	if k.Format == "json" {
+	switch k.Format {
+	case "json":
 		c.Format, c.Encoder = k.Format, func(rows *arrow.Schema) (codec.Encoder, error) { return json.NewEncoder(rows) }
+	case "avro":
+		if err := b.avroValues(&c, k); err != nil {
+			return nil, err
+		}
 	}
 	if p, ok := source.(sources.Positioner); ok && k.CommitGroup != "" {
 		c.CommitGroup, c.Positions = k.CommitGroup, positions(p)

@@ -50,9 +50,12 @@ func (b builder) declaredSchema() (*arrow.Schema, error) {
 }
 
 func (b builder) kafka(k *config.Kafka, declared *arrow.Schema) (sources.Source, error) {
-	format, err := messages(b.c.Source)
+	format, known, err := b.messages(b.c.Source)
 	if err != nil {
 		return nil, err
+	}
+	if declared == nil {
+		declared = known
 	}
 	start, err := kafkaStart(k.Start)
 	if err != nil {

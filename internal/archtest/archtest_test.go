@@ -41,6 +41,8 @@ var rules = []rule{
 	{"codec/textfile", []string{"schema", "batch", "codec"}, "lines of files, shared by the text formats"},
 	{"codec/codectest", []string{"schema", "batch", "codec"}, "a conformance suite"},
 	{"codec/parquet", []string{"schema", "batch", "codec", "codec/column", "arrowparquet"}, "the one format with a library of ours"},
+	{"codec/registry", nil, "schemas by their ids, for formats whose messages have one"},
+	{"codec/avro", []string{"schema", "batch", "codec", "codec/column", "codec/registry"}, "a format whose schemas a registry keeps"},
 	{"codec/...", []string{"schema", "batch", "codec", "codec/column", "codec/textfile"}, "adapters know their contract, not each other"},
 	{"sources", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore"}, "a contract"},
 	{"sources/sourcetest", []string{"ident", "guarantee", "schema", "batch", "codec", "objstore/...", "sources"}, "a conformance suite"},
@@ -74,7 +76,8 @@ var rules = []rule{
 
 // drivers are libraries that only the named packages may import.
 var drivers = map[string][]string{
-	"github.com/twmb/franz-go":          {"sources/kafka", "sinks/kafka", "internal/...", "pipeline/..."},
+	"github.com/twmb/franz-go":          {"sources/kafka", "sinks/kafka", "codec/registry", "internal/...", "pipeline/..."},
+	"github.com/hamba/avro":             {"codec/avro"},
 	"github.com/aws/aws-sdk-go-v2":      {"objstore/s3", "internal/..."},
 	"github.com/jackc/pgx":              {"sinks/postgres", "internal/...", "examples/..."},
 	"github.com/parquet-go/parquet-go":  {"arrowparquet", "checker", "internal/..."},

@@ -155,7 +155,7 @@ func Detail(err error) string {
 // All is every code, in order of the ids.
 func All() []Code {
 	var all []Code
-	for _, list := range [][]Code{configCodes, checkpointCodes, tableCodes, storeCodes, kafkaCodes, filesCodes, rowCodes, fileFormatCodes, transformCodes, sinkCodes, kafkaSinkCodes, postgresCodes, engineCodes} {
+	for _, list := range [][]Code{configCodes, checkpointCodes, tableCodes, storeCodes, kafkaCodes, filesCodes, rowCodes, fileFormatCodes, avroCodes, transformCodes, sinkCodes, kafkaSinkCodes, postgresCodes, engineCodes} {
 		all = append(all, list...)
 	}
 	return all

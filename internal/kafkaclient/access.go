@@ -77,7 +77,7 @@ func (a Access) Options() []kgo.Opt {
 		opts = append(opts, kgo.SeedBrokers(a.Brokers...))
 	}
 	if a.TLS != nil {
-		opts = append(opts, kgo.Dialer(a.TLS.dial))
+		opts = append(opts, kgo.Dialer(a.TLS.Dial))
 	}
 	if a.SASL != nil {
 		opts = append(opts, kgo.SASL(a.SASL.mechanism()))

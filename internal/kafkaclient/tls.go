@@ -16,8 +16,8 @@ type TLS struct {
 	ServerName string // expected in the broker's certificate; "" is the host in the address
 }
 
-// dial reads the files anew for each connection: replaced certificates need no restart.
-func (t *TLS) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial makes a connection. It reads the files anew for each: replaced certificates need no restart.
+func (t *TLS) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	config, err := t.config()
 	if err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func (d *decoder) unknown(f field, t reflect.Type, path string) {
 
 // isLater reports whether a key is planned but not built yet: it deserves a better answer than "unknown".
 func isLater(key string) bool {
-	return slices.Contains([]string{"deduplicate", "window", "watermark", "join", "aggregate", "postgres", "http", "kinesis", "shards", "avro", "protobuf"}, key)
+	return slices.Contains([]string{"deduplicate", "window", "watermark", "join", "aggregate", "postgres", "http", "kinesis", "shards", "protobuf"}, key)
 }
 
 func (d *decoder) list(n *node, v reflect.Value, path string, k key) {

@@ -22,10 +22,14 @@ type KafkaSink struct {
 	Partition string `yaml:"partition"`
 	// The column that holds the record's headers, as the Kafka source's metadata column does. Left out: none.
 	Headers string `yaml:"headers"`
-	// What the value is: a JSON object of all columns but those of topic, partition, headers and operation, or one column as it is.
-	Format string `yaml:"format" enum:"json,raw" default:"json"`
+	// What the value is: a JSON object or an Avro record of all columns but those of topic, partition, headers and operation, or one column as it is.
+	Format string `yaml:"format" enum:"json,avro,raw" default:"json"`
 	// For `format: raw`: the column that is the value, STRING or BINARY. Null is a tombstone.
 	Value string `yaml:"value"`
+	// The registry that keeps the schema of the values; each value begins with its id. For `format: avro`; left out: values are plain Avro.
+	SchemaRegistry *SchemaRegistry `yaml:"schema_registry"`
+	// By which schema values are written. For `format: avro`.
+	Avro AvroSink `yaml:"avro"`
 	// The column that says whether a row is a tombstone: a key without value. It is not part of the value.
 	OperationColumn string `yaml:"operation_column"`
 	// The values of operation_column that make a tombstone, without regard to case. Left out: `delete` and `d`.
@@ -65,9 +69,10 @@ func (v validator) kafkaSink(k *KafkaSink) {
 	switch {
 	case k.Format == "raw" && k.Value == "":
 		v.missing(at+"value", "format: raw needs the column that is the value")
-	case k.Format == "json" && k.Value != "":
-		v.clash(at+"value", at+"value: it is for format: raw; a JSON value is made of all columns")
+	case k.Format != "raw" && k.Value != "":
+		v.clash(at+"value", at+"value: it is for format: raw; a value of %s is made of all columns", k.Format)
 	}
+	v.avroSink(k)
 	if len(k.DeleteValues) > 0 && k.OperationColumn == "" {
 		v.clash(at+"delete_values", at+"delete_values: they are values of operation_column; add it")
 	}

@@ -12,14 +12,16 @@ type Source struct {
 	Rate *Rate `yaml:"rate" one:"kind of source"`
 	// Generated order events, for demonstrations.
 	Orders *Orders `yaml:"orders" one:"kind of source"`
-	// How records or files are written. Left out: by the file name's ending, otherwise `json` (one object a record or line).
-	Format string `yaml:"format" enum:"json,csv,parquet"`
+	// How records or files are written. Left out: by the file name's ending, otherwise `json` (one object a record or line). `avro` is for Kafka, `parquet` for files.
+	Format string `yaml:"format" enum:"json,csv,parquet,avro"`
 	// The columns as Spark DDL: `id BIGINT, amount DECIMAL(10,2), ts TIMESTAMP`. Left out: inferred from a sample, shown, and pinned in the checkpoint.
 	Schema string `yaml:"schema"`
 	// A column, `_rescued` for example, that keeps as JSON what has no column of its own. Left out: unknown fields are ignored. For `json`.
 	Rescue string `yaml:"rescue"`
 	// How CSV is written.
 	CSV CSV `yaml:"csv"`
+	// How Avro is read without a schema registry.
+	Avro AvroSource `yaml:"avro"`
 }
 
 // CSV is how CSV is written.
@@ -54,6 +56,8 @@ type Kafka struct {
 	OnDataLoss string `yaml:"on_data_loss" enum:"fail,skip" default:"fail"`
 	// Columns added to each row: facts about its record.
 	Metadata []string `yaml:"metadata" enum:"topic,partition,offset,timestamp,key,headers"`
+	// The registry that keeps the schemas of the records. For `format: avro`.
+	SchemaRegistry *SchemaRegistry `yaml:"schema_registry"`
 	// A consumer group that progress is committed to, so that lag tools see it. The query itself never reads it.
 	Group string `yaml:"group"`
 	// Encrypt the connection. `{}` trusts the system's certificates.
@@ -70,7 +74,7 @@ type TLS struct {
 	Cert string `yaml:"cert"`
 	// File of the key to our certificate (PEM).
 	Key string `yaml:"key"`
-	// The name the server's certificate must have. Left out: the host of the broker's address.
+	// The name the server's certificate must have. Left out: the host of the address.
 	ServerName string `yaml:"server_name"`
 }
 

@@ -56,7 +56,7 @@ func (v validator) validate() {
 
 func (v validator) source() {
 	s := v.Source
-	for _, key := range []string{"format", "schema", "rescue", "csv"} {
+	for _, key := range []string{"format", "schema", "rescue", "csv", "avro"} {
 		if v.given("source."+key) && (s.Rate != nil || s.Orders != nil) {
 			v.clash("source."+key, "source.%s: generated rows have their own columns; remove it", key)
 		}
@@ -65,6 +65,7 @@ func (v validator) source() {
 	if v.given("source.rescue") && format != "json" {
 		v.clash("source.rescue", "source.rescue: only json has fields without a column; the format is %s", format)
 	}
+	v.avroSource(format)
 	if v.given("source.csv") && format != "csv" {
 		v.clash("source.csv", "source.csv: the format is %s; add format: csv or remove it", format)
 	}
@@ -100,7 +101,7 @@ func withoutPrefix(err error) error {
 
 func (v validator) kafka(k *Kafka, format string) {
 	if format == "parquet" {
-		v.clash("source.format", "source.format: Kafka records are json or csv, one row each; parquet is for files")
+		v.clash("source.format", "source.format: Kafka records are json, csv or avro, one row each; parquet is for files")
 	}
 	if v.given("source.csv.header") && v.Source.CSV.Header {
 		v.clash("source.csv.header", "source.csv.header: a Kafka record is one row and has no line of names; remove it")
@@ -258,7 +259,7 @@ func (v validator) http(h *HTTPSink) {
 	v.distinct("sink.http.operation_id", h.OperationID)
 	v.path("sink.http.quarantine", h.Quarantine)
 	if k := v.Source.Kafka; len(h.OperationID) == 0 && (k == nil || !slices.Contains(k.Metadata, "topic") || !slices.Contains(k.Metadata, "partition") || !slices.Contains(k.Metadata, "offset")) {
-		v.missing("sink.http.operation_id", "rows have no topic, partition and offset: name columns that tell every row apart, or add metadata: [topic, partition, offset] to a Kafka source")
+		v.missing("sink.http.operation_id", "rows have no _topic, _partition and _offset: name columns that tell every row apart, or add metadata: [topic, partition, offset] to a Kafka source")
 	}
 }
 

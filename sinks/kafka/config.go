@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,8 +37,10 @@ type Config struct {
 
 	// Encoder makes the encoder of the values for rows of a schema: all columns but those of topic, headers, partition and operation. nil: Value is the value.
 	Encoder func(rows *arrow.Schema) (codec.Encoder, error)
-	Format  string // the encoder's name for the fingerprint; "raw" without one
-	Value   string // a column of STRING or BINARY that is the value as it is; null is a tombstone. For raw
+	Format  string  // the encoder's name; "raw" without one
+	Details string  // what else of the format the fingerprint should notice
+	Schemas Schemas // what the encoder needs of a schema registry; nil: nothing
+	Value   string  // a column of STRING or BINARY that is the value as it is; null is a tombstone. For raw
 
 	Compression string        // of Compressions; "" is snappy
 	Mode        Mode          // Transactional unless set
@@ -49,6 +52,14 @@ type Config struct {
 	RetryFor    time.Duration                                                  // how long to wait for brokers that do not answer; 0 is 1 min
 	Notice      func(string)                                                   // told what an operator should know and no error is; nil for nobody
 	Now         func() time.Time                                               // nil: time.Now
+}
+
+// Schemas is where the schema of the values is kept, for formats whose values are read by it.
+type Schemas interface {
+	// Check says whether Register would be accepted. It writes nothing.
+	Check(ctx context.Context, rows *arrow.Schema) error
+	// Register makes sure that the schema of rows is there; encoders that are made from then on can be used. It is called again by each driver that takes over.
+	Register(ctx context.Context, rows *arrow.Schema) error
 }
 
 // Mode says how records are written.
@@ -120,6 +131,7 @@ func (c Config) validate() error {
 	fault(c.Topic == "", "topic: none")
 	fault((c.Encoder == nil) == (c.Value == ""), "exactly one of an encoder and a value column (for raw)")
 	fault(c.Encoder != nil && c.Format == "", "format: the encoder has no name")
+	fault(c.Encoder == nil && c.Schemas != nil, "a registry of schemas without an encoder")
 	fault(!slices.Contains(Compressions(), c.Compression), "compression: %q is none of %s", c.Compression, strings.Join(Compressions(), ", "))
 	fault(c.Mode != Transactional && c.Mode != Idempotent, "mode: %q is neither %s nor %s", c.Mode, Transactional, Idempotent)
 	fault(c.Timeout < time.Second, "transaction_timeout: at least 1s, not %s", c.Timeout)

@@ -70,6 +70,9 @@ func (s *Sink) Describe() ident.Description {
 		},
 		Learned: map[string]string{},
 	}
+	if s.cfg.Details != "" {
+		d.Evolution["format_details"] = s.cfg.Details
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.topicID != "" {
@@ -81,11 +84,16 @@ func (s *Sink) Describe() ident.Description {
 // Ordered reports whether records have an order that a reader relies on: those of a key, or of a partition that a column names.
 func (s *Sink) Ordered() bool { return s.cfg.Key != "" || s.cfg.Partition != "" }
 
-// Check compares the columns with what records are made of, and the topic and the brokers' limits with the settings. It writes nothing.
+// Check compares the columns with what records are made of, with the registry that keeps their schema, and the topic and the brokers' limits with the settings. It writes nothing.
 func (s *Sink) Check(ctx context.Context, in *arrow.Schema) (err error) {
 	if in != nil { // else only an epoch is to be committed
 		if s.columns, err = newLayout(s.cfg, in); err != nil {
 			return err
+		}
+		if s.cfg.Schemas != nil {
+			if err := s.cfg.Schemas.Check(ctx, s.columns.restSchema); err != nil {
+				return fmt.Errorf("the schema of the values: %w", err)
+			}
 		}
 	}
 	if s.topic, err = s.lookUp(ctx, s.cfg.Topic); err != nil {
@@ -97,7 +105,10 @@ func (s *Sink) Check(ctx context.Context, in *arrow.Schema) (err error) {
 	if s.cfg.Mode == Idempotent {
 		return nil
 	}
-	return s.checkLimits(ctx)
+	if err := s.checkLimits(ctx); err != nil || s.cfg.CommitGroup == "" {
+		return err
+	}
+	return s.checkGroup(ctx)
 }
 
 func (s *Sink) lookUp(ctx context.Context, topic string) (found Topic, err error) {
@@ -124,6 +135,19 @@ func (s *Sink) checkLimits(ctx context.Context) error {
 		return errcode.KafkaSinkTimeout.New("", "transaction_timeout is %s, and the brokers allow at most %s (transaction.max.timeout.ms)", s.cfg.Timeout, most)
 	}
 	return nil
+}
+
+// checkGroup refuses a commit_group that somebody consumes with: the brokers would take the positions of both.
+func (s *Sink) checkGroup(ctx context.Context) error {
+	consumed := false
+	err := s.ask(ctx, "look up group "+s.cfg.CommitGroup, func(ctx context.Context) (err error) {
+		consumed, err = s.cluster.Consumed(ctx, s.cfg.CommitGroup)
+		return err
+	})
+	if err == nil && consumed {
+		return errcode.KafkaSinkGroup.New("group "+s.cfg.CommitGroup, "it has members now: they and this query would overwrite each other's positions")
+	}
+	return err
 }
 
 // markerAt is where the marker hangs.
@@ -202,11 +226,17 @@ func (s *Sink) others(ctx context.Context, q sinks.QueryInfo) (ids []ident.Query
 	return ids, err
 }
 
-// Recover takes the transactional id over: what an earlier driver left open is aborted.
+// Recover takes the transactional id over: what an earlier driver left open is aborted. Then the schema of the values is registered, if it has to be.
 func (s *Sink) Recover(ctx context.Context, q sinks.QueryInfo, _ *sinks.Intent) error {
 	s.discard()
 	s.setQuery(q)
-	return s.claim(ctx)
+	if err := s.claim(ctx); err != nil || s.cfg.Schemas == nil || s.columns.restSchema == nil {
+		return err
+	}
+	if err := s.cfg.Schemas.Register(ctx, s.columns.restSchema); err != nil {
+		return fmt.Errorf("the schema of the values: %w", err)
+	}
+	return nil
 }
 
 // Fence takes the transactional id over and commits the epoch alone, with the batch that is visible.
@@ -234,6 +264,12 @@ func (s *Sink) Guarantee() guarantee.Link {
 	if s.cfg.TopicColumn != "" {
 		l.Name = "writing to the Kafka topics in " + s.cfg.TopicColumn + ", or " + s.cfg.Topic
 	}
+	if s.cfg.Format != "json" && s.cfg.Format != "raw" {
+		l.Name += " as " + s.cfg.Format
+	}
+	if s.cfg.Schemas != nil {
+		l.Readers = []string{"take the schema of each record from the schema registry, by the id that it begins with"}
+	}
 	if s.cfg.Mode == Idempotent {
 		l.BatchLimit, l.Level, l.Repeats = 0, guarantee.AtLeastOnce, true
 		l.Reason = "records are written without a transaction (mode: idempotent), and a batch that runs again writes them again"
@@ -247,7 +283,7 @@ func (s *Sink) Guarantee() guarantee.Link {
 	}
 	l.Reason = strings.Join(parts, ", ") + " become visible in one Kafka transaction, and a batch whose marker is visible is not written again"
 	l.Visible = "all records of a batch at once, with the end of its transaction, to readers of committed records"
-	l.Readers = []string{"set isolation.level=read_committed: the default of most clients, read_uncommitted, also shows records of attempts that were aborted"}
+	l.Readers = append(l.Readers, "set isolation.level=read_committed: the default of most clients, read_uncommitted, also shows records of attempts that were aborted")
 	return l
 }
 

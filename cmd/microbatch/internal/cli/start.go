@@ -197,9 +197,9 @@ func summary(c *pipeline.Config) string {
 func sourceName(c *pipeline.Config) string {
 	switch s := c.Source; {
 	case s.Kafka != nil && s.Kafka.Pattern != "":
-		return "kafka topics " + s.Kafka.Pattern
+		return as("kafka topics "+s.Kafka.Pattern, s.FormatOrDefault())
 	case s.Kafka != nil:
-		return "kafka " + strings.Join(s.Kafka.Topics, ", ")
+		return as("kafka "+strings.Join(s.Kafka.Topics, ", "), s.FormatOrDefault())
 	case s.Files != nil:
 		return "files " + s.Files.Path
 	case s.Rate != nil:
@@ -208,8 +208,18 @@ func sourceName(c *pipeline.Config) string {
 	return "orders"
 }
 
+// as adds a format to a name, unless it is the usual one.
+func as(name, format string) string {
+	if format == "json" {
+		return name
+	}
+	return name + " as " + format
+}
+
 func sinkName(c *pipeline.Config) string {
 	switch s := c.Sink; {
+	case s.Kafka != nil:
+		return as("kafka "+s.Kafka.Topic, s.Kafka.Format)
 	case s.Table != nil:
 		return s.Table.Format + " table " + s.Table.Path
 	case s.Files != nil:

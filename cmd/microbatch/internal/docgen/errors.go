@@ -10,7 +10,7 @@ import (
 // families are the headings of the error list, by the first four characters of the codes.
 var families = [][2]string{
 	{"MB10", "Pipeline file and command line"}, {"MB11", "Checkpoint and recovery"}, {"MB12", "Table and its log"}, {"MB13", "Stores: disk and S3"},
-	{"MB20", "Kafka source"}, {"MB21", "Files and generated sources"}, {"MB30", "Rows that do not decode"}, {"MB31", "Files that do not decode"},
+	{"MB20", "Kafka source"}, {"MB21", "Files and generated sources"}, {"MB30", "Rows that do not decode"}, {"MB31", "Files that do not decode"}, {"MB32", "Avro and the schema registry"},
 	{"MB40", "Transforms"}, {"MB50", "Other sinks"}, {"MB51", "Kafka sink"}, {"MB52", "PostgreSQL sink"}, {"MB60", "Engine"},
 }
 
