@@ -98,6 +98,11 @@ func figuresOf(results []result) (lines []figure) {
 	}
 	line("simulated lives of a query (seeds)", counts["simulation: seeds"])
 	line("- batches in them", counts["simulation: batches"])
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if sink, ok := strings.CutPrefix(name, "simulation: batches to "); ok {
+			line("- - to "+sink, counts[name])
+		}
+	}
 	line("- versions of tables checked row by row", counts["simulation: versions checked"])
 	line("- faults in them", counts["simulation: faults"])
 	kinds := byKind(counts)

@@ -77,8 +77,14 @@ func derive(seed uint64) options {
 	return o
 }
 
-// destinations are where seeds write, in turn, and how: what is there more often stands here more often.
-var destinations = []struct{ sink, mode string }{
+// destination is where a seed writes, and how.
+type destination struct{ sink, mode string }
+
+// writes is the destination in words.
+func (d destination) writes() string { return strings.TrimSpace(d.sink + " " + d.mode) }
+
+// destinations are where seeds write, in turn: what is used more stands here more often.
+var destinations = []destination{
 	{"parquet", ""}, {"kafka", ""}, {"delta", ""}, {"postgres", "append"}, {"parquet", "upsert"}, {"files", ""}, {"delta", ""},
 	{"postgres", "upsert"}, {"parquet", ""}, {"http", ""}, {"delta", "deduplicate"}, {"kafka", ""}, {"foreachbatch", ""}, {"parquet", "deduplicate"},
 	{"postgres", "ledger"}, {"delta", "upsert"}, {"files", ""}, {"parquet", "overwrite"}, {"delta", "overwrite"},
@@ -101,12 +107,7 @@ func (o *options) fit(r *rand.Rand) {
 }
 
 // writes says where and how rows are put.
-func (o options) writes() string {
-	if o.Mode == "" {
-		return o.Sink
-	}
-	return o.Sink + " " + o.Mode
-}
+func (o options) writes() string { return destination{o.Sink, o.Mode}.writes() }
 
 // tables: the output is a table.
 func (o options) tables() bool { return o.Sink == "parquet" || o.Sink == "delta" }

@@ -25,7 +25,9 @@ func TestRegressions(t *testing.T) {
 				_, text, _ = strings.Cut(text, "\n")
 			}
 			var o options
-			if err := json.Unmarshal([]byte(text), &o); err != nil {
+			in := json.NewDecoder(strings.NewReader(text))
+			in.DisallowUnknownFields()
+			if err := in.Decode(&o); err != nil {
 				t.Fatal(err)
 			}
 			if out := runOptions(t, o); out.violation != nil {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,9 @@ func TestSeeds(t *testing.T) {
 	t.Logf("\n%s", total.String())
 	for name, n := range total.Counts {
 		figures.Add(t, "simulation: "+name, n)
+	}
+	for name, n := range total.Sinks {
+		figures.Add(t, "simulation: batches to "+name, n.Batches)
 	}
 	for k := range kinds {
 		for p := range phases {
@@ -156,6 +160,32 @@ func shares(t *testing.T, n int, total *stats) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestEverySinkIsAmongTheSeeds: those that run by default write everywhere, from both sources, on both media, and in both ways to deliver.
+func TestEverySinkIsAmongTheSeeds(t *testing.T) {
+	byDefault, err := strconv.ParseUint(flag.Lookup("seeds").DefValue, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for seed := *first; seed < *first+byDefault; seed++ {
+		o := derive(seed)
+		found[o.writes()] = true
+		found[o.Medium.String()], found[fmt.Sprint("kafka as source: ", o.Kafka)], found[fmt.Sprint("at most once: ", o.AtMostOnce)] = true, true, true
+		for _, key := range []string{"key", "seq"} {
+			found["rows of one "+key] = found["rows of one "+key] || o.Key == key
+		}
+	}
+	want := []string{"objects", "disk", "kafka as source: true", "kafka as source: false", "at most once: true", "at most once: false", "rows of one key", "rows of one seq"}
+	for _, to := range destinations {
+		want = append(want, to.writes())
+	}
+	for _, name := range want {
+		if !found[name] {
+			t.Errorf("%s does not occur", name)
+		}
+	}
 }
 
 // tail is the end of a trace.

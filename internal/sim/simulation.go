@@ -107,13 +107,13 @@ func simulate(o options) outcome {
 	if t, ok := s.out.(*tableOutput); ok {
 		count[countVersions] += int(t.next)
 	}
-	count[countSink+o.writes()]++
 	count[countHours] = int(time.Since(began).Hours())
 	count[countStarts] = s.starts
 	count[countTakeovers] = max(0, s.starts-1)
 	if err != nil {
 		count[countViolations]++
 	}
+	s.stats.sum(o.writes())
 	return outcome{err, s.trace, s.hash, s.stats}
 }
 
