@@ -41,7 +41,9 @@ type sinkKind struct {
 	format string
 	// target makes what the batches go to that is no table; rejected rows go to a table, and the checkpoint is, as medium and format say. nil: the table.
 	target func() world.Target
-	remote bool // the target is reached over a network: a request may be under way after its process has died, and an answer may be lost
+	// commits is the fault point before that by which a batch becomes visible, or after it where that is no single step.
+	commits string
+	remote  bool // the target is reached over a network: a request may be under way after its process has died, and an answer may be lost
 	// repeats: rows may come twice whatever delivery says: the query refuses at_most_once. twice: and they do, when a batch runs again.
 	repeats, twice bool
 	keyed          bool // of the rows of a key, the newest counts
@@ -49,19 +51,19 @@ type sinkKind struct {
 }
 
 var sinkKinds = []sinkKind{
-	{name: "disk", column: "table on local disk", medium: world.Disk, format: "parquet"},
-	{name: "disk-delta", column: "table on local disk", medium: world.Disk, format: "delta"},
-	{name: "s3", column: "table on S3", medium: world.Objects, format: "parquet"},
-	{name: "s3-delta", column: "table on S3", medium: world.Objects, format: "delta"},
-	{name: "s3-server", column: "table on S3", medium: world.Objects, format: "parquet", server: true},
-	{name: "postgres", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{}), remote: true},
-	{name: "postgres-upsert", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Upsert, Keys: []string{"part", "key"}, OrderBy: []string{"seq"}}), remote: true, keyed: true},
-	{name: "postgres-ledger", column: "PostgreSQL", medium: world.Disk, format: "parquet", target: inPostgres(postgres.Config{Mode: postgres.Ledger, Keys: []string{"id"}}), remote: true},
-	{name: "kafka", column: "Kafka", medium: world.Disk, format: "parquet", target: inKafka(kafka.Transactional), remote: true},
-	{name: "kafka-idempotent", column: "Kafka, idempotent", medium: world.Disk, format: "parquet", target: inKafka(kafka.Idempotent), remote: true, repeats: true, twice: true},
-	{name: "files", column: "files", medium: world.Disk, format: "parquet", target: func() world.Target { return world.NewFiles() }},
-	{name: "http", column: "http", medium: world.Disk, format: "parquet", target: func() world.Target { return world.NewService() }, remote: true, repeats: true},
-	{name: "foreachbatch", column: "foreachbatch", medium: world.Disk, format: "parquet", target: newUserCode},
+	{name: "disk", column: "table on local disk", medium: world.Disk, format: "parquet", commits: "commit.put.before"},
+	{name: "disk-delta", column: "table on local disk", medium: world.Disk, format: "delta", commits: "commit.put.before"},
+	{name: "s3", column: "table on S3", medium: world.Objects, format: "parquet", commits: "commit.put.before"},
+	{name: "s3-delta", column: "table on S3", medium: world.Objects, format: "delta", commits: "commit.put.before"},
+	{name: "s3-server", column: "table on S3", medium: world.Objects, format: "parquet", commits: "commit.put.before", server: true},
+	{name: "postgres", column: "PostgreSQL", medium: world.Disk, format: "parquet", commits: "postgres.before-commit", target: inPostgres(postgres.Config{}), remote: true},
+	{name: "postgres-upsert", column: "PostgreSQL", medium: world.Disk, format: "parquet", commits: "postgres.before-commit", target: inPostgres(postgres.Config{Mode: postgres.Upsert, Keys: []string{"part", "key"}, OrderBy: []string{"seq"}}), remote: true, keyed: true},
+	{name: "postgres-ledger", column: "PostgreSQL", medium: world.Disk, format: "parquet", commits: "postgres.before-commit", target: inPostgres(postgres.Config{Mode: postgres.Ledger, Keys: []string{"id"}}), remote: true},
+	{name: "kafka", column: "Kafka", medium: world.Disk, format: "parquet", commits: "kafka.before-end", target: inKafka(kafka.Transactional), remote: true},
+	{name: "kafka-idempotent", column: "Kafka, idempotent", medium: world.Disk, format: "parquet", commits: "commit.before", target: inKafka(kafka.Idempotent), remote: true, repeats: true, twice: true},
+	{name: "files", column: "files", medium: world.Disk, format: "parquet", commits: "filestage.before-rename", target: func() world.Target { return world.NewFiles() }},
+	{name: "http", column: "http", medium: world.Disk, format: "parquet", commits: "foreachbatch.returned", target: func() world.Target { return world.NewService() }, remote: true, repeats: true},
+	{name: "foreachbatch", column: "foreachbatch", medium: world.Disk, format: "parquet", commits: "foreachbatch.called", target: newUserCode},
 }
 
 func inPostgres(c postgres.Config) func() world.Target {
@@ -82,7 +84,7 @@ type scenario struct {
 	atMostOnce bool
 	ahead      bool                        // back to back, so that the next batch is read while this one commits
 	repair     bool                        // the processes that die repair the checkpoint; those that make good repair it, then run the query
-	shut       *point                      // the query's context ends when it is about to do this
+	shut       *point                      // the query's context ends when it is about to do this; without a name: to make the batch visible
 	sink       lakehouse.Config            // of the table
 	history    func(t *testing.T, l *life) // nil: none
 	rows       int64                       // produced for the runs; 6 are a batch
@@ -113,7 +115,7 @@ func scenarios() []scenario {
 		{name: "repair", repair: true, history: restored, rows: batchRows, tables: true, focus: []string{"repair"}},
 		{name: "shutdown while files are written", history: batches(1), shut: &point{"prepare", "at prepare.file.closed"}, rows: batchRows, tables: true, focus: []string{"shutdown"}},
 		{name: "shutdown before the commit", bad: true, history: batches(1), shut: &point{"prepare", "at prepare.after"}, rows: batchRows, focus: []string{"shutdown"}},
-		{name: "shutdown in the commit", history: batches(1), shut: &point{"commit", "at commit.put.before"}, rows: batchRows, tables: true, focus: []string{"commit", "record"}},
+		{name: "shutdown in the commit", history: batches(1), shut: &point{phase: "commit"}, rows: batchRows, focus: []string{"commit", "record"}},
 	}
 }
 

@@ -105,6 +105,7 @@ func (w *sweep) reaper(l *life, d *death) *reaper {
 	}
 	if w.s.shut != nil {
 		r.shut = &death{point: *w.s.shut, n: 1}
+		r.shut.point.name = cmp.Or(w.s.shut.name, "at "+w.kind.commits)
 	}
 	return r
 }
