@@ -12,7 +12,7 @@ import (
 
 // counts adds up what the parts have counted.
 func (x *execution) counts(staged sinks.Staged) Counts {
-	c := Counts{Decoded: x.decoded.Load(), Rejected: x.rejects.count(), Out: staged.Rows, Dropped: staged.Dropped}
+	c := Counts{Decoded: x.decoded.Load(), Rejected: x.rejects.count(), Out: staged.Rows, Dropped: staged.Dropped, Changes: staged.Changes}
 	for _, splits := range x.splits {
 		var rows int64
 		for _, s := range splits {
@@ -46,6 +46,9 @@ func (x *execution) check(c Counts) error {
 	}
 	if late := c.Rejected - undecoded; c.Filtered >= 0 && c.Decoded != c.Out+c.Dropped+c.Filtered+late {
 		return errcode.CountMismatch.New(x.at(), "%d rows were decoded, but %d are staged, %d dropped, %d filtered and %d rejected later", c.Decoded, c.Out, c.Dropped, c.Filtered, late)
+	}
+	if c.Changes != nil && c.Changes.Sum() != c.Out {
+		return errcode.CountMismatch.New(x.at(), "%d rows are staged, but %d insert, %d update, %d delete and %d change nothing", c.Out, c.Changes.Inserted, c.Changes.Updated, c.Changes.Deleted, c.Changes.Unchanged)
 	}
 	return x.rejects.checkCeiling(c.Read)
 }

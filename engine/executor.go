@@ -42,4 +42,5 @@ type Counts struct {
 	Filtered int64 // -1 if an operator is not row-wise
 	Out      int64 // staged for the sink
 	Dropped  int64 // that the sink has no use for (sinks.Staged)
+	Changes  *sinks.Changes
 }

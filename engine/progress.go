@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"microbatch/ident"
+	"microbatch/sinks"
 )
 
 // Progress is the report of one batch, with the field names and order of Spark's StreamingQueryProgress; the fields after Sink are ours.
@@ -51,10 +52,12 @@ type SinkProgress struct {
 	Description string `json:"description"`
 	Rows        int64  `json:"numOutputRows"`
 	Dropped     int64  `json:"numDroppedRows,omitempty"` // the sink has no use for them: other rows of their keys count, or it has them
-	Files       int    `json:"numFiles"`
-	Bytes       int64  `json:"numBytes"`
-	Version     int64  `json:"version"` // of the table; -1 for other sinks
-	Outcome     string `json:"outcome"`
+	// Changes is what the rows have done to those that the sink had; nil, and without fields in JSON, if the sink does not tell, or held the batch already.
+	*sinks.Changes
+	Files   int    `json:"numFiles"`
+	Bytes   int64  `json:"numBytes"`
+	Version int64  `json:"version"` // of the table; -1 for other sinks
+	Outcome string `json:"outcome"`
 }
 
 // sparkDurations maps our phases to the keys of durationMs.

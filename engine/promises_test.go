@@ -391,6 +391,63 @@ func TestABatchOfWhichTheSinkHasStagedFewerRowsIsNotCommitted(t *testing.T) {
 	w.checkRows(t, 0)
 }
 
+// telling is a sink that says of a number of rows of each batch that they were inserted.
+type telling struct {
+	*ledger
+	inserted int64
+}
+
+type told struct {
+	*ledgerPending
+	sinks.Changes
+}
+
+func (p told) Staged() sinks.Staged {
+	st := p.ledgerPending.Staged()
+	st.Changes = &p.Changes
+	return st
+}
+
+func (s telling) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, error) {
+	p, err := s.ledger.Prepare(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return told{p.(*ledgerPending), sinks.Changes{Inserted: s.inserted}}, nil
+}
+
+func (s telling) Commit(ctx context.Context, p sinks.Pending) (sinks.Result, error) {
+	return s.ledger.Commit(ctx, p.(told).ledgerPending)
+}
+
+func (s telling) Abort(ctx context.Context, p sinks.Pending) error {
+	return s.ledger.Abort(ctx, p.(told).ledgerPending)
+}
+
+// TestWhatASinkTellsOfItsRowsAddsUp: it is reported of the batch that was committed, and a batch of which it does not add up is not committed.
+func TestWhatASinkTellsOfItsRowsAddsUp(t *testing.T) {
+	w := newWorld(10)
+	q, _, sink := w.query()
+	q.Limit.Rows = 10
+	q.Sink = telling{sink, 10}
+	var changes []sinks.Changes
+	q.Listener.Progress = func(p Progress) {
+		if p.Sink.Changes != nil {
+			changes = append(changes, *p.Sink.Changes)
+		}
+	}
+	if err := q.Run(t.Context()); err != nil || len(changes) != 1 || changes[0].Inserted != 10 {
+		t.Errorf("%v, %+v", err, changes)
+	}
+	w = newWorld(10)
+	q, _, sink = w.query()
+	q.Sink = telling{sink, 9}
+	if err := q.Run(t.Context()); !errcode.Has(err, errcode.CountMismatch) {
+		t.Errorf("error %v", err)
+	}
+	w.checkRows(t, 0)
+}
+
 // replaced is a source that notices, when it opens the empty range at the end of the last batch, that it was made anew.
 type replaced struct{ *numbers }
 

@@ -45,9 +45,22 @@ type Staged struct {
 	Rows int64 // rows that will be visible, or that change what is
 	// Dropped are rows that the sink has taken and that change nothing: another row of their key counts, or the sink holds them already.
 	Dropped int64
+	// Changes is what each of Rows does to the rows that the sink has; nil if it only adds to them, or cannot tell.
+	Changes *Changes
 	Bytes   int64
 	Files   int
 }
+
+// Changes are Staged.Rows by what they do to the rows that a sink has by their key. They add up to Rows.
+type Changes struct {
+	Inserted  int64 `json:"numInsertedRows"`  // the sink does not have their key
+	Updated   int64 `json:"numUpdatedRows"`   // they take the place of what it has
+	Deleted   int64 `json:"numDeletedRows"`   // they take their key out
+	Unchanged int64 `json:"numUnchangedRows"` // they would take out a key that it does not have
+}
+
+// Sum is how many rows they are.
+func (c Changes) Sum() int64 { return c.Inserted + c.Updated + c.Deleted + c.Unchanged }
 
 // QueryInfo is who commits.
 type QueryInfo struct {

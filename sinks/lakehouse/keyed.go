@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
 
+	"microbatch/sinks"
 	"microbatch/table"
 	"microbatch/table/action"
 	"microbatch/table/datafile"
@@ -87,6 +88,7 @@ func (s *Sink) upsert(ctx context.Context, p *pending, target *merge.Target, may
 	}
 	r := target.Batch.Result()
 	p.rows, p.dropped = target.Batch.Keys(), target.Batch.Rows()-target.Batch.Keys()
+	p.changes = &sinks.Changes{Inserted: r.Inserted, Updated: r.Updated, Deleted: r.TakenOut, Unchanged: r.Absent}
 	p.merged = mergeMetrics{Result: r, copied: copied.Load()}
 	return nil
 }
@@ -110,6 +112,7 @@ func (s *Sink) deduplicate(ctx context.Context, p *pending, target *merge.Target
 	}
 	p.rows = target.Batch.Result().Inserted
 	p.dropped = target.Batch.Rows() - p.rows
+	p.changes = &sinks.Changes{Inserted: p.rows}
 	return nil
 }
 

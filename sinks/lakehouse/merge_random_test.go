@@ -232,9 +232,7 @@ func (d *duel) commit(id ident.BatchID, parts [][]duelRow, want []duelRow) {
 		}
 		p, err := d.sink.Prepare(d.t.Context(), b)
 		d.must(err)
-		if st := p.Staged(); st.Rows+st.Dropped != int64(len(slices.Concat(parts...))) {
-			d.t.Fatalf("%d rows and %d dropped of %d", st.Rows, st.Dropped, len(slices.Concat(parts...)))
-		}
+		d.count(p.Staged(), parts)
 		if try < 3 && d.rand.IntN(2) == 0 {
 			d.others()
 			want = d.apply(parts)    // before the commit: the batch comes behind it, or is prepared again
@@ -255,6 +253,49 @@ func (d *duel) commit(id ident.BatchID, parts [][]duelRow, want []duelRow) {
 		d.must(d.sink.Abort(d.t.Context(), p))
 	}
 	d.t.Fatal("a conflict without another writer")
+}
+
+// count holds what is staged against what the map was told.
+func (d *duel) count(st sinks.Staged, parts [][]duelRow) {
+	d.t.Helper()
+	all := slices.Concat(parts...)
+	if st.Rows+st.Dropped != int64(len(all)) {
+		d.t.Fatalf("%d rows and %d dropped of %d", st.Rows, st.Dropped, len(all))
+	}
+	known := map[string]bool{}
+	for _, r := range d.rows {
+		known[r.key()] = true
+	}
+	var want sinks.Changes
+	switch {
+	case !d.merge.keyed():
+		if st.Changes != nil {
+			d.t.Fatalf("%+v without keys", *st.Changes)
+		}
+		return
+	case d.merge.Mode == Upsert:
+		for key, r := range d.winners(all, func(r, than int) bool { return r >= than }) {
+			switch deletes := r.op == "d"; {
+			case deletes && known[key]:
+				want.Deleted++
+			case deletes:
+				want.Unchanged++
+			case known[key]:
+				want.Updated++
+			default:
+				want.Inserted++
+			}
+		}
+	default:
+		for key := range d.winners(all, func(r, than int) bool { return r < than }) {
+			if !known[key] {
+				want.Inserted++
+			}
+		}
+	}
+	if st.Changes == nil || *st.Changes != want || want.Sum() != st.Rows {
+		d.t.Fatalf("%d rows do %+v, and should %+v", st.Rows, st.Changes, want)
+	}
 }
 
 // part yields rows in chunks of random length.

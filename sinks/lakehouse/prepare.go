@@ -28,6 +28,7 @@ type pending struct {
 
 	rows     int64                  // of the batch that take effect
 	dropped  int64                  // of the batch that take none: others of their key count, or the table has them
+	changes  *sinks.Changes         // of rows with keys; nil: they have none
 	replaced []*action.Add          // files that the commit takes out of the table
 	read     []*action.Add          // files that stay and that the batch was matched with
 	sees     func(*action.Add) bool // translog.Change.Sees
@@ -39,7 +40,7 @@ type pending struct {
 
 // Staged counts what will become visible.
 func (p *pending) Staged() sinks.Staged {
-	st := sinks.Staged{Rows: p.rows, Dropped: p.dropped, Files: len(p.adds)}
+	st := sinks.Staged{Rows: p.rows, Dropped: p.dropped, Changes: p.changes, Files: len(p.adds)}
 	for _, a := range p.adds {
 		st.Bytes += a.Size
 	}

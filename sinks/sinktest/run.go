@@ -77,8 +77,8 @@ func wantRows(t *testing.T, h Harness, want ...int64) {
 func atomic(t *testing.T, h Harness) {
 	d := Start(t, h, Query("q", 1), nil)
 	p := d.Prepare(0, "a", []int64{1, 2}, []int64{3})
-	if got := p.Staged().Rows; got != 3 {
-		t.Errorf("staged %d rows, want 3", got)
+	if got := p.Staged(); got.Rows != 3 || got.Changes != nil && *got.Changes != (sinks.Changes{Inserted: 3}) {
+		t.Errorf("staged %d rows, %+v, want 3, inserted if the sink tells", got.Rows, got.Changes)
 	}
 	wantRows(t, h)
 	d.Finish(sinks.Committed, p)

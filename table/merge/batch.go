@@ -220,7 +220,9 @@ func (b *Batch) ambiguous(e *entry) error {
 type Result struct {
 	Inserted int64 // keys that the table did not have
 	Updated  int64 // keys that it had
-	Deleted  int64 // rows of the table that nothing came in the place of
+	TakenOut int64 // keys that it had, and that are to be deleted
+	Absent   int64 // keys that it did not have, and that are to be deleted
+	Deleted  int64 // rows of the table that nothing came in the place of: those of TakenOut, and those of Updated beyond the first of each key
 }
 
 // Result counts.
@@ -229,7 +231,10 @@ func (b *Batch) Result() (r Result) {
 		e := &b.index.entries[i]
 		found := int64(e.found.Load())
 		switch {
+		case e.deletes && found == 0:
+			r.Absent++
 		case e.deletes:
+			r.TakenOut++
 			r.Deleted += found
 		case found > 0:
 			r.Updated++

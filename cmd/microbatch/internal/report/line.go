@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"microbatch/engine"
+	"microbatch/sinks"
 )
 
 // Line shows a query as one line of a terminal that is written over again and again. Log lines go above it.
@@ -29,7 +30,8 @@ type Line struct {
 	drawn  time.Time
 	sink   string // what the last batch left behind
 	reject int64
-	less   string // "at most once" if batches are delivered so
+	change sinks.Changes // of all batches
+	less   string        // "at most once" if batches are delivered so
 }
 
 // Listener is the line as a listener.
@@ -124,6 +126,14 @@ func (l *Line) tail() []string {
 	if l.reject > 0 {
 		out = append(out, count(float64(l.reject))+" rejected")
 	}
+	for _, c := range []struct {
+		rows int64
+		name string
+	}{{l.change.Inserted, "inserted"}, {l.change.Updated, "updated"}, {l.change.Deleted, "deleted"}, {l.change.Unchanged, "unchanged"}} {
+		if c.rows > 0 {
+			out = append(out, count(float64(c.rows))+" "+c.name)
+		}
+	}
 	if l.sink != "" {
 		out = append(out, l.sink)
 	}
@@ -136,6 +146,12 @@ func (l *Line) tail() []string {
 func (l *Line) progress(p engine.Progress) {
 	l.total += p.InputRows
 	l.reject += p.Rejected
+	if c := p.Sink.Changes; c != nil {
+		l.change.Inserted += c.Inserted
+		l.change.Updated += c.Updated
+		l.change.Deleted += c.Deleted
+		l.change.Unchanged += c.Unchanged
+	}
 	if p.Delivery == engine.AtMostOnce.String() {
 		l.less = "at most once"
 	}

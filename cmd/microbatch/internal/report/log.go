@@ -23,6 +23,9 @@ func Log(log *slog.Logger) engine.Listener {
 			if p.Rejected > 0 {
 				args = append(args, "rejected", p.Rejected)
 			}
+			if c := p.Sink.Changes; c != nil {
+				args = append(args, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged)
+			}
 			if p.Sink.Version >= 0 {
 				args = append(args, "version", p.Sink.Version)
 			}

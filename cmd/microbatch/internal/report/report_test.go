@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"microbatch/engine"
+	"microbatch/sinks"
 )
 
 // run plays a short query to a listener; the clock goes on by a second at each event.
@@ -26,7 +27,7 @@ func run(l engine.Listener, tick func()) {
 		}
 		tick()
 		rate := 333333.3
-		l.Progress(engine.Progress{Batch: 4, InputRows: 1_000_000, Rejected: 3, PerSecond: &rate, Behind: 0, Attempts: 2, Sink: engine.SinkProgress{Rows: 999_997, Version: 7, Files: 2, Bytes: 4_500_000}})
+		l.Progress(engine.Progress{Batch: 4, InputRows: 1_000_000, Rejected: 3, PerSecond: &rate, Behind: 0, Attempts: 2, Sink: engine.SinkProgress{Rows: 999_997, Changes: &sinks.Changes{Inserted: 999_000, Updated: 990, Deleted: 7}, Version: 7, Files: 2, Bytes: 4_500_000}})
 	}
 	if l.Notice != nil {
 		l.Notice("topic \x1b[31mevil\nhas lost records")
@@ -48,10 +49,10 @@ func TestLineOnATerminal(t *testing.T) {
 		"orders: goes on with batch 4\nexactly once: so it is\n",
 		"\rorders  batch 4  ░░░░░░░░░░░░░░░░░░░░   0%  0 rows/s  0 rows  1.00M behind  prepare",
 		"█████░░░░░░░░░░░░░░░  25%  500k rows/s  500k rows  1.00M behind",
-		"███████████████░░░░░  75%", "1.50M rows  0 behind", "6 rejected  table version 7",
+		"███████████████░░░░░  75%", "1.50M rows  0 behind", "3 rejected  999k inserted  990 updated",
 		"note: topic ?[31mevil?has lost records query=q n=3\n",
 		"waiting for data  2.00M rows",
-		"orders  2.00M rows in 7.0s  6 rejected  table version 7\n",
+		"orders  2.00M rows in 7.0s  6 rejected  2.00M inserted  1980 updated  14 deleted  table version 7\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q in\n%s", want, strings.ReplaceAll(text, "\r", "\n\\r"))
@@ -68,7 +69,7 @@ func TestLineOnATerminal(t *testing.T) {
 func TestLogLines(t *testing.T) {
 	var out bytes.Buffer
 	run(Log(slog.New(slog.NewTextHandler(&out, nil))), func() {})
-	if n := strings.Count(out.String(), "msg=batch batch=4 rows=1000000 out=999997 ms=0 rows_per_s=333333 behind=0 rejected=3 version=7 files=2 size=\"4.5 MB\" attempts=2"); n != 2 {
+	if n := strings.Count(out.String(), "msg=batch batch=4 rows=1000000 out=999997 ms=0 rows_per_s=333333 behind=0 rejected=3 inserted=999000 updated=990 deleted=7 unchanged=0 version=7 files=2 size=\"4.5 MB\" attempts=2"); n != 2 {
 		t.Errorf("%d lines of batches in\n%s", n, out.String())
 	}
 	if strings.Contains(out.String(), "\x1b") {
@@ -89,6 +90,9 @@ func TestJSONEvents(t *testing.T) {
 			t.Fatalf("%v in %q", err, line)
 		}
 		events = append(events, o["event"].(string))
+		if sink, ok := o["sink"].(map[string]any); ok && (sink["numInsertedRows"] != 999000.0 || sink["numUpdatedRows"] != 990.0 || sink["numDeletedRows"] != 7.0 || sink["numUnchangedRows"] != 0.0) {
+			t.Errorf("progress: %s", line)
+		}
 		if o["event"] == "progress" && (o["numInputRows"] != 1e6 || o["batchId"] != 4.0 || o["processedRowsPerSecond"] == nil || o["sink"].(map[string]any)["numOutputRows"] != 999997.0) {
 			t.Errorf("progress: %s", line)
 		}

@@ -41,7 +41,7 @@ func newMetrics(pipeline string) *metrics {
 		batches:  counter("batches_total", "Batches recorded by this process."),
 		retries:  counter("attempts_repeated_total", "Attempts of batches beyond the first."),
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "microbatch_rows_total", ConstLabels: label,
-			Help: "Rows by what became of them: input = decoded + rejected."}, []string{"kind"}),
+			Help: "Rows by what became of them: input = decoded + rejected, output = inserted + updated + deleted + unchanged where a sink tells these."}, []string{"kind"}),
 		bytes: counter("sink_bytes_total", "Bytes of data files written."),
 		files: counter("sink_files_total", "Data files written."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "microbatch_batch_seconds", ConstLabels: label, Buckets: buckets,
@@ -57,7 +57,7 @@ func newMetrics(pipeline string) *metrics {
 	}
 	m.registry.MustRegister(m.batches, m.retries, m.rows, m.bytes, m.files, m.seconds, m.phase, m.behind, m.batch, m.version, m.epoch, m.last, m.up,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, kind := range []string{"input", "decoded", "rejected", "filtered", "output"} {
+	for _, kind := range []string{"input", "decoded", "rejected", "filtered", "output", "dropped"} {
 		m.rows.WithLabelValues(kind)
 	}
 	m.batch.Set(-1)
@@ -77,8 +77,13 @@ func (m *metrics) listener() engine.Listener {
 func (m *metrics) progress(p engine.Progress) {
 	m.batches.Inc()
 	m.retries.Add(float64(max(0, p.Attempts-1)))
-	for kind, n := range map[string]int64{"input": p.InputRows, "decoded": p.Decoded, "rejected": p.Rejected, "filtered": p.Filtered, "output": p.Sink.Rows} {
+	for kind, n := range map[string]int64{"input": p.InputRows, "decoded": p.Decoded, "rejected": p.Rejected, "filtered": p.Filtered, "output": p.Sink.Rows, "dropped": p.Sink.Dropped} {
 		m.rows.WithLabelValues(kind).Add(float64(max(0, n)))
+	}
+	if c := p.Sink.Changes; c != nil {
+		for kind, n := range map[string]int64{"inserted": c.Inserted, "updated": c.Updated, "deleted": c.Deleted, "unchanged": c.Unchanged} {
+			m.rows.WithLabelValues(kind).Add(float64(n))
+		}
 	}
 	m.bytes.Add(float64(max(0, p.Sink.Bytes)))
 	m.files.Add(float64(max(0, p.Sink.Files)))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"microbatch/engine"
+	"microbatch/sinks"
 	"microbatch/internal/errcode"
 )
 
@@ -63,7 +64,7 @@ func TestStatusAndMetricsFollowTheQuery(t *testing.T) {
 	l.Working(engine.Working{Batch: 7, Phase: engine.Commit, Rows: 10, Planned: 10, Behind: 90})
 	for b := range 102 {
 		l.Progress(engine.Progress{Batch: 7, InputRows: 10, Decoded: 9, Rejected: 1, Behind: int64(b), Attempts: 2,
-			Phases: map[string]float64{"commit": 12}, Sink: engine.SinkProgress{Rows: 9, Files: 1, Bytes: 100, Version: 8}})
+			Phases: map[string]float64{"commit": 12}, Sink: engine.SinkProgress{Rows: 9, Dropped: 2, Changes: &sinks.Changes{Inserted: 4, Updated: 3, Deleted: 2}, Files: 1, Bytes: 100, Version: 8}})
 	}
 	_, body := get(t, s, "GET", "/status", "localhost:1")
 	var state struct {
@@ -86,6 +87,11 @@ func TestStatusAndMetricsFollowTheQuery(t *testing.T) {
 	for _, want := range []string{
 		`microbatch_rows_total{kind="input",pipeline="orders"} 1020`,
 		`microbatch_rows_total{kind="rejected",pipeline="orders"} 102`,
+		`microbatch_rows_total{kind="dropped",pipeline="orders"} 204`,
+		`microbatch_rows_total{kind="inserted",pipeline="orders"} 408`,
+		`microbatch_rows_total{kind="updated",pipeline="orders"} 306`,
+		`microbatch_rows_total{kind="deleted",pipeline="orders"} 204`,
+		`microbatch_rows_total{kind="unchanged",pipeline="orders"} 0`,
 		`microbatch_batches_total{pipeline="orders"} 102`,
 		`microbatch_rows_behind{pipeline="orders"} 101`,
 		`microbatch_phase_seconds_count{phase="commit",pipeline="orders"} 102`,
