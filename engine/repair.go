@@ -346,6 +346,8 @@ func (r *repairer) rewind(ctx context.Context) error {
 	t := r.main.Batch
 	at := r.q.Sink.Describe().Name
 	switch {
+	case r.main.Behind != "": // it has forgotten its batches, and their rows are there: they may not come again
+		return errcode.SinkBehind.New(at, "%s, the checkpoint has recorded %d", heldText(t), newest(r.commits)).Advise("%s", r.main.Behind)
 	case !r.Rewind:
 		return errcode.SinkBehind.New(at, "%s, the checkpoint has recorded %d", heldText(t), newest(r.commits))
 	case !slices.Contains(r.offsets, t+1):

@@ -12,17 +12,17 @@ var (
 		Safe: "Nothing was written: going on from this checkpoint would write rows twice or drop new ones.",
 		Next: "Use the newest copy of the checkpoint. If it is lost, `microbatch checkpoint repair` rebuilds the position from the table's log."}
 	SinkBehind = Code{ID: "MB1104", Title: "the sink is older than the checkpoint", Class: Corrupt,
-		Safe: "Nothing was written: going on would leave a gap in the table.",
-		Next: "Restore the newest version of the table; or, to write the lost batches again while the source still has them, run `microbatch checkpoint repair --rewind`."}
+		Safe: "Nothing was written: going on would leave a gap in the table or other target.",
+		Next: "Restore the newest state of the target; or, to write the lost batches again while the source still has them, run `microbatch checkpoint repair --rewind`. Where Kafka has only forgotten the marker of a query that was stopped for long, the records are still there: the message says how to go on behind them, with a new checkpoint and `--new-query`."}
 	ForeignDigest = Code{ID: "MB1105", Title: "another checkpoint commits under this query id", Class: Corrupt,
 		Safe: "Nothing was written. The table holds the other checkpoint's batch.",
 		Next: "A copy of this checkpoint ran elsewhere. Keep the one that the table agrees with and delete the other; to run a second query into the table, start it with a checkpoint of its own and `--new-query`."}
 	ForeignDriver = Code{ID: "MB1106", Title: "another engine has taken over this query", Class: Fenced,
 		Safe: "Everything that this driver has recorded is whole.",
 		Next: "Let only one engine run the query. To take it back, stop the other one and start this one again."}
-	FreshOnUsed = Code{ID: "MB1107", Title: "a new checkpoint on a table that this pipeline has already filled", Class: Config,
+	FreshOnUsed = Code{ID: "MB1107", Title: "a new checkpoint on a table or other target that this pipeline has already filled", Class: Config,
 		Safe: "Nothing was written: starting over would write all rows a second time.",
-		Next: "Point `checkpoint:` at the checkpoint that was used before. If it is lost, `microbatch checkpoint repair` rebuilds it from the table's log. To add the rows again knowingly, start with --new-query."}
+		Next: "Point `checkpoint:` at the checkpoint that was used before. If it is lost, `microbatch checkpoint repair` rebuilds it from what the sink has kept of each batch (a table's log), or says why it cannot. To write the rows again knowingly, start with --new-query."}
 	PipelineChanged = Code{ID: "MB1108", Title: "the pipeline is another one than the checkpoint belongs to", Class: Config,
 		Safe: "Nothing was written.",
 		Next: "Undo the change, or start the changed pipeline under another name with a checkpoint of its own."}

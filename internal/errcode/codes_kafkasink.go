@@ -26,7 +26,7 @@ var (
 	KafkaSinkLost = Code{ID: "MB5110", Title: "the broker has ended the transaction of a batch", Class: Retry,
 		Safe: nothingProduced, Next: "The batch runs again. If that repeats, it takes longer than transaction_timeout: raise it, or lower trigger.max_rows."}
 	KafkaSinkGroup = Code{ID: "MB5111", Title: "the positions of commit_group cannot be committed", Class: Config,
-		Safe: nothingProduced, Next: "The source's topics must be on the cluster of the sink, and the group must be one that nobody consumes with."}
+		Safe: nothingProduced, Next: "The source's topics must be on the cluster of the sink, and the group must be one that nobody consumes with: stop its consumers, or name another one."}
 )
 
 const nothingProduced = "Nothing of this batch is visible to readers of committed records; the checkpoint and the topic are as they were."

@@ -32,6 +32,9 @@ var (
 	LedgerBusy = Code{ID: "MB5010", Title: "the database has ended the transaction of a batch in favour of another one", Class: Retry,
 		Safe: "Nothing of the batch is in the database. It is applied again, at most `max_restarts` times in a row.",
 		Next: "If it comes often, look which other transactions change the same rows, and in which order."}
+	DuckDBFailed = Code{ID: "MB5011", Title: "the DuckDB file cannot be opened or written", Class: Stop,
+		Safe: "The batch is not recorded. If its transaction was committed nevertheless, the ledger beside the rows says so, and it is not applied again.",
+		Next: "Read what DuckDB says: a folder that is missing, rights, a full disk, a file of another program or of a newer DuckDB. Then start again."}
 	HTTPRefused = Code{ID: "MB5021", Title: "the service refuses a request", Class: Data,
 		Safe: "The batch is not recorded: it is sent again at the next start, with the same Idempotency-Key for each row.",
 		Next: "Read the answer above. 401 and 403 are the `authorization`, 404 and 405 the `url` and `method`; with `quarantine`, rows that the service refuses for what they are do not stop the query."}
@@ -47,4 +50,4 @@ var (
 )
 
 // sinkCodes are MB50xx: sinks other than tables.
-var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, LedgerIsolation, LedgerBusy, HTTPRefused, HTTPUnanswered, HTTPColumns, FileStageDamaged}
+var sinkCodes = []Code{ForeachFailed, CommandFailed, CommandMissing, CommandTimeout, SpoolFailed, ConsoleFailed, ForeachSQL, DuckDBLocked, LedgerIsolation, LedgerBusy, DuckDBFailed, HTTPRefused, HTTPUnanswered, HTTPColumns, FileStageDamaged}

@@ -58,19 +58,19 @@ func (c DuckDBConfig) apply(ctx context.Context, b Batch) (err error) {
 		return errcode.DuckDBLocked.Wrap(err, c.Path, "")
 	}
 	if err != nil {
-		return err
+		return c.failed(ctx, "open", err)
 	}
 	defer session.Close()
 	conn, err := session.Connect(ctx)
 	if err != nil {
-		return err
+		return c.failed(ctx, "connect", err)
 	}
 	defer conn.Close()
 	if err := conn.Exec(ctx, ledgerSQL); err != nil {
-		return err
+		return c.failed(ctx, "make "+ledgerTable, err)
 	}
 	if err := conn.Exec(ctx, "BEGIN"); err != nil {
-		return err
+		return c.failed(ctx, "BEGIN", err)
 	}
 	if err := c.inTransaction(ctx, conn, b); err != nil {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -80,7 +80,15 @@ func (c DuckDBConfig) apply(ctx context.Context, b Batch) (err error) {
 		}
 		return err
 	}
-	return conn.Exec(ctx, "COMMIT")
+	return c.failed(ctx, "COMMIT", conn.Exec(ctx, "COMMIT"))
+}
+
+// failed gives an error of DuckDB itself its code; one that comes of the end of ctx stays as it is.
+func (c DuckDBConfig) failed(ctx context.Context, what string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return errcode.DuckDBFailed.Wrap(err, c.Path, "%s", what)
 }
 
 // inTransaction applies the batch and notes it, unless it is noted.

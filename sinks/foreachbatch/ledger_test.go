@@ -353,3 +353,16 @@ func TestAFileThatAnotherProcessHasOpenIsTriedAgain(t *testing.T) {
 	must(t, errors.Join(in.Close(), other.Wait()))
 	must(t, start(t, 1, apply).give(0, "0", rows))
 }
+
+// TestADuckDBFileThatCannotBeUsed: what DuckDB says of its file is not put down to the user's function.
+func TestADuckDBFileThatCannotBeUsed(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "notes.txt")
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 1000)), 0o600))
+	for _, file := range []string{text, filepath.Join(t.TempDir(), "nowhere", "x.duckdb")} {
+		apply, err := DuckDB(DuckDBConfig{Path: file, SQL: []string{"SELECT 1"}})
+		must(t, err)
+		if err := start(t, 1, apply).give(0, "0", items(t, itemSchema, `[{"id":1}]`)); !errcode.Has(err, errcode.DuckDBFailed) || !strings.Contains(err.Error(), file) {
+			t.Error(err)
+		}
+	}
+}

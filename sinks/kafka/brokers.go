@@ -190,6 +190,26 @@ func (b *brokers) Open(ctx context.Context, transactionalID string) (bool, error
 
 // Groups implements Cluster.
 func (b *brokers) Groups(ctx context.Context, prefix string) (out []string, err error) {
+	groups, err := b.groups(ctx)
+	for _, g := range groups {
+		if strings.HasPrefix(g.Group, prefix) {
+			out = append(out, g.Group)
+		}
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// Consumed implements Cluster. Brokers before 2.6 list no states: nobody is seen there.
+func (b *brokers) Consumed(ctx context.Context, group string) (bool, error) {
+	groups, err := b.groups(ctx)
+	return slices.ContainsFunc(groups, func(g kmsg.ListGroupsResponseGroup) bool {
+		return g.Group == group && !slices.Contains([]string{"", "Empty", "Dead"}, g.GroupState)
+	}), err
+}
+
+// groups are those that may be seen.
+func (b *brokers) groups(ctx context.Context) ([]kmsg.ListGroupsResponseGroup, error) {
 	resp, err := kmsg.NewPtrListGroupsRequest().RequestWith(ctx, b.client)
 	if err != nil {
 		return nil, err
@@ -197,13 +217,7 @@ func (b *brokers) Groups(ctx context.Context, prefix string) (out []string, err 
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil && !kafkaclient.NotAuthorized(err) {
 		return nil, err
 	}
-	for _, g := range resp.Groups {
-		if strings.HasPrefix(g.Group, prefix) {
-			out = append(out, g.Group)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
+	return resp.Groups, nil
 }
 
 // Close implements Cluster.

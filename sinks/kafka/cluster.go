@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Cluster is what the sink asks of Kafka. The client library's is made from Config.Brokers; a model of a cluster may stand in for it. All methods end with ctx.
@@ -22,6 +20,8 @@ type Cluster interface {
 	Open(ctx context.Context, transactionalID string) (bool, error)
 	// Groups are the groups whose names begin so, as far as they may be seen.
 	Groups(ctx context.Context, prefix string) ([]string, error)
+	// Consumed reports whether a group has members now, as far as that may be seen.
+	Consumed(ctx context.Context, group string) (bool, error)
 	// Producer makes a producer. With a transactional id it fences those of the id that came before, aborts what they left open, and returns when nothing
 	// of the id is under way; "" is a producer without transactions.
 	Producer(ctx context.Context, transactionalID string) (Producer, error)
@@ -33,9 +33,10 @@ type Cluster interface {
 type Producer interface {
 	// Begin begins a transaction.
 	Begin() error
-	// Produce takes a record over, which must not be changed until done is called, once, by another goroutine. It waits while too much is under way.
-	Produce(ctx context.Context, r *kgo.Record, done func(*kgo.Record, error))
-	// Flush waits until nothing is under way.
+	// Produce takes records, and keeps nothing of them when it returns; those of a key, or for a partition, stay in order. It waits while too much is under way. An error
+	// is of these records, ErrPartition among them, or of what was taken before: the producer is of no use any more.
+	Produce(ctx context.Context, records []Record) error
+	// Flush waits until all that was taken is acknowledged.
 	Flush(ctx context.Context) error
 	// Positions adds positions of a group to the transaction.
 	Positions(ctx context.Context, group string, at map[Partition]Position) error
@@ -47,6 +48,26 @@ type Producer interface {
 
 // ErrUnstable says that a position is part of a transaction that has not ended.
 var ErrUnstable = errors.New("the position is part of a transaction that has not ended")
+
+// ErrPartition says that a topic has no partition of the number that a record names.
+var ErrPartition = errors.New("the topic has no such partition")
+
+// Record is a record to write.
+type Record struct {
+	Topic      string
+	Partition  int32  // ByKey: where the key says; without a key, any
+	Key, Value []byte // nil: none
+	Headers    []Header
+}
+
+// ByKey is the partition of a record that goes where its key says.
+const ByKey = -1
+
+// Header is a header of a record.
+type Header struct {
+	Key   string
+	Value []byte // nil: none
+}
 
 // Topic is a topic as it is now.
 type Topic struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"microbatch/batch"
 	"microbatch/guarantee"
@@ -256,6 +257,33 @@ func TestATopicMayTakeLargeRecords(t *testing.T) {
 	}
 }
 
+// TestAGroupThatIsConsumedWith: a commit_group that has members is refused before a start, and taken when they have left.
+func TestAGroupThatIsConsumedWith(t *testing.T) {
+	k := fake(t)
+	topic := k.topic(1)
+	c := k.config(topic)
+	c.CommitGroup, c.Positions = "progress", func([]ident.Range) (map[string]map[int32]int64, error) { return nil, nil }
+	s := k.sink(c)
+	defer s.Close()
+	joined := make(chan struct{})
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(k.addr), kgo.ConsumerGroup("progress"), kgo.ConsumeTopics(topic),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { close(joined) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	<-joined
+	if err := s.Check(t.Context(), sinktest.Schema()); !errcode.Has(err, errcode.KafkaSinkGroup) || !strings.Contains(err.Error(), "progress") {
+		t.Errorf("with a member: %v", err)
+	}
+	if err := consumer.LeaveGroupContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context(), sinktest.Schema()); err != nil {
+		t.Errorf("without members: %v", err)
+	}
+}
+
 func TestPositionsOfTheSourceAreCommittedWithTheRecords(t *testing.T) {
 	k := fake(t)
 	topic, source := k.topic(1), k.topic(2)
@@ -299,7 +327,6 @@ func TestPositionsOfTheSourceAreCommittedWithTheRecords(t *testing.T) {
 type withFailures struct {
 	Cluster
 	init, positions, end error
-	stuck                bool // records are never acknowledged
 }
 
 func (c *withFailures) Producer(ctx context.Context, id string) (Producer, error) {
@@ -313,19 +340,6 @@ func (c *withFailures) Producer(ctx context.Context, id string) (Producer, error
 type failing struct {
 	Producer
 	c *withFailures
-}
-
-func (p failing) Produce(ctx context.Context, r *kgo.Record, done func(*kgo.Record, error)) {
-	if !p.c.stuck {
-		p.Producer.Produce(ctx, r, done)
-	}
-}
-
-func (p failing) Flush(ctx context.Context) error {
-	if p.c.stuck {
-		<-ctx.Done()
-	}
-	return p.Producer.Flush(ctx)
 }
 
 func (p failing) Positions(ctx context.Context, group string, at map[Partition]Position) error {
@@ -429,15 +443,20 @@ func TestWhatAFailureMeans(t *testing.T) {
 func TestRecordsThatAreNeverAcknowledgedAreGivenUp(t *testing.T) {
 	k := fake(t)
 	topic := k.topic(1)
-	s, f := k.failures(topic)
+	s, _ := k.failures(topic)
 	if err := s.Recover(t.Context(), sinktest.Query("q", 1), nil); err != nil {
 		t.Fatal(err)
 	}
-	f.stuck = true
+	mend := make(chan struct{})
+	k.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		k.cluster.KeepControl()
+		k.cluster.SleepControl(func() { <-mend })
+		return nil, nil, false
+	})
 	if _, err := s.Prepare(t.Context(), sinktest.Batch(0, "a", memory.DefaultAllocator, []int64{1})); !errcode.Has(err, errcode.KafkaUnreachable) || s.producer != nil {
 		t.Errorf("%v, producer kept: %v", err, s.producer != nil)
 	}
-	f.stuck = false
+	close(mend)
 	if r, err := s.Commit(t.Context(), k.prepared(s, 0)); err != nil || r.Outcome != sinks.Committed {
 		t.Fatal(r, err)
 	}

@@ -96,12 +96,13 @@ appender.err.layout.pattern = %p %c %m%n
 			"MINIO_USER="+minio.AccessKey, "MINIO_PASSWORD="+minio.SecretKey,
 		),
 		usual: map[string]string{
-			"localhost:9092": kafka.Addr,
-			"broker-1:9092":  kafka.SecureAddr,
-			"broker-2:9092":  kafka.SecureAddr,
-			"localhost:5432": postgres.Addr,
-			"localhost:8099": fmt.Sprintf("localhost:%d", webhook), // of the page's own service
-			"localhost:9000": strings.TrimPrefix(minio.Endpoint, "http://"),
+			"localhost:9092":        kafka.Addr,
+			"broker-1:9092":         kafka.SecureAddr,
+			"broker-2:9092":         kafka.SecureAddr,
+			"localhost:5432":        postgres.Addr,
+			"http://localhost:8081": services.SchemaRegistry(t),
+			"localhost:8099":        fmt.Sprintf("localhost:%d", webhook), // of the page's own service
+			"localhost:9000":        strings.TrimPrefix(minio.Endpoint, "http://"),
 		},
 	}
 }
@@ -113,7 +114,7 @@ func (s servers) follow(t *testing.T, blocks []block) {
 	for usual, here := range s.usual {
 		text = strings.ReplaceAll(text, usual, here)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", text)
 	var out, messages bytes.Buffer

@@ -115,6 +115,9 @@ func (w *Writer) Groups(ctx context.Context, prefix string) (names []string, err
 	return names, err
 }
 
+// Consumed implements kafka.Cluster: nobody consumes with a group.
+func (w *Writer) Consumed(context.Context, string) (bool, error) { return false, nil }
+
 // Producer implements kafka.Cluster.
 func (w *Writer) Producer(ctx context.Context, transactionalID string) (kafka.Producer, error) {
 	p := &producer{w: w, id: transactionalID, sequences: map[place]int32{}}
