@@ -15,7 +15,6 @@ import (
 	"microbatch/objstore/localfs/crashfs"
 	"microbatch/objstore/mem"
 	"microbatch/sinks"
-	"microbatch/sinks/foreachbatch"
 	"microbatch/sinks/lakehouse"
 	"microbatch/sources"
 )
@@ -204,17 +203,6 @@ func (w *World) Sink(p *gate.Process, place string, c lakehouse.Config) sinks.Si
 	s, err := lakehouse.New(c)
 	if err != nil {
 		panic(fmt.Sprintf("world: %v", err)) // a mistake of the test
-	}
-	return s
-}
-
-// EachBatch is a sink that hands each batch to a function, as an operation "user call <id>" of the process.
-func (w *World) EachBatch(p *gate.Process, f func(foreachbatch.Batch) error) sinks.Sink {
-	s, err := foreachbatch.New(foreachbatch.Config{Func: func(ctx context.Context, b foreachbatch.Batch) error {
-		return p.Do(ctx, "user", "call", b.ID.String(), func() error { return f(b) })
-	}})
-	if err != nil {
-		panic(fmt.Sprintf("world: %v", err))
 	}
 	return s
 }
