@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"microbatch/ident"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 )
 
@@ -90,7 +91,7 @@ func Recover(logs Logs, visible Visible, rejected *Visible, starting bool) (Plan
 		return Plan{}, errcode.CheckpointGap.New(fmt.Sprintf("commits/%d", last-1), "it is missing, but offsets/%d is there", last)
 	}
 	plan := Plan{Kind: Next, ID: last + 1, Before: logs.Last}
-	if done == last-1 {
+	if done == last-1 || bugs.Is(bugs.LostRunsAgain) && logs.atMostOnce(last) {
 		plan = Plan{Kind: Rerun, ID: last, Pending: logs.Last, Before: logs.Previous}
 	}
 	return plan, plan.compare(done, logs, visible, rejected, starting)

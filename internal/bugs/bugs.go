@@ -26,6 +26,7 @@ const (
 	VacuumYoung       Bug = 18 // vacuum deletes files however young they are
 	ConflictIsTaken   Bug = 19 // S3's 409 is taken for "the key exists"
 	PositionApart     Bug = 20 // PostgreSQL gets rows and position in two transactions
+	MarkerApart       Bug = 21 // the marker of a Kafka sink is written in a transaction of its own, behind that of the records
 	ForgetPartitions  Bug = 22 // a partition that the metadata lack for a moment is forgotten, and new when it is back
 	UnescapedValue    Bug = 23 // a partition value is a directory name as it stands
 	NaNSplit          Bug = 24 // each kind of NaN is a partition of its own
@@ -62,6 +63,15 @@ const (
 	ForgetSinkEpoch   Bug = 55 // a new epoch is above those of the checkpoint only, whatever the sink has seen
 	CountsUnchecked   Bug = 56 // rows read, filtered, rejected and staged are not compared
 	EndsUnchecked     Bug = 57 // a start does not ask whether a source is still the one that was read
+	MarkerFromMemory  Bug = 58 // who has taken a transactional id over does not read the marker, and goes on from what was seen before
+	ProducerIsKept    Bug = 59 // a Kafka producer is used again after an error that says nothing of its transaction
+	PositionUnlocked  Bug = 60 // the position in PostgreSQL is read before its row is locked
+	FilesNotSynced    Bug = 61 // a batch's folder gets its name before its files are durable
+	GroundStays       Bug = 62 // what older epochs have staged for the files sink is left to them
+	LedgerForgets     Bug = 63 // a start of the files sink does not enter into the ledger what a crash has left out
+	BlindToAdds       Bug = 64 // an upsert does not see that another writer has added rows meanwhile
+	LostRunsAgain     Bug = 65 // at_most_once runs a batch again that is recorded
+	KeyOfAttempt      Bug = 66 // the Idempotency-Key of a row is another one at each try
 )
 
 // names of the bugs. An array, and no map: what nobody uses of it is in no program.
@@ -79,6 +89,9 @@ var names = [...]string{
 	UpkeepGoesOn: "upkeep-goes-on", CutLogIsReadOn: "cut-log-is-read-on",
 	TimeGoesBack: "time-goes-back", FightOn: "fight-on", NoFenceAtChange: "no-fence-at-change", TrustTheList: "trust-the-list", OwnIsForeign: "own-is-foreign",
 	ForgetSinkEpoch: "forget-sink-epoch", CountsUnchecked: "counts-unchecked", EndsUnchecked: "ends-unchecked",
+	MarkerApart: "marker-apart", MarkerFromMemory: "marker-from-memory", ProducerIsKept: "producer-is-kept", PositionUnlocked: "position-unlocked",
+	FilesNotSynced: "files-not-synced", GroundStays: "ground-stays", LedgerForgets: "ledger-forgets", BlindToAdds: "blind-to-adds",
+	LostRunsAgain: "lost-runs-again", KeyOfAttempt: "key-of-attempt",
 }
 
 // All lists the bugs by number.

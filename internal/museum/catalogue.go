@@ -33,6 +33,9 @@ const (
 	kafka     = "sources/kafka"
 	translog  = "table/translog"
 	s3        = "objstore/s3"
+	kafkaSink = "internal/sim/kafkamodel"
+	pgSink    = "internal/sim/pgmodel"
+	filesSink = "sinks/filestage"
 )
 
 // exhibits are all of them, by number.
@@ -72,7 +75,9 @@ var exhibits = []exhibit{
 	{bugs.ConflictIsTaken, "two drivers at once, and both believe that the other has won: a batch is not committed and not tried again", []catcher{
 		in(s3, "TestConflictNeverMeansExists")}},
 	{bugs.PositionApart, "a crash between the two leaves rows that no position tells of: the batch runs again, and they are there twice", []catcher{
-		in("internal/sim/pgmodel", "TestEachOperationDiesOrLosesItsAnswer")}},
+		in(pgSink, "TestEachOperationDiesOrLosesItsAnswer")}},
+	{bugs.MarkerApart, "a crash between the two leaves records that no marker tells of: the batch runs again, and they are there twice", []catcher{
+		in(kafkaSink, "TestEachRequestFailsOrArrivesLate")}},
 	{bugs.ForgetPartitions, "a broker that restarts answers with half its partitions, and all rows of the others are read again", []catcher{
 		in(kafka, "TestPartitionsThatVanishFromTheMetadataAreNeverNew")}},
 	{bugs.UnescapedValue, "a value such as a/b or ../x puts files where no reader finds them, or outside the table", []catcher{
@@ -145,6 +150,24 @@ var exhibits = []exhibit{
 		in("engine", "TestABatchOfWhichTheSinkHasStagedFewerRowsIsNotCommitted", "TestABatchThatIsWrongIsNotCommitted")}},
 	{bugs.EndsUnchecked, "a topic that was made anew while the query stood still is read on in the middle", []catcher{
 		in("engine", "TestAStartAsksTheSourceWhetherItIsStillTheOneThatWasRead")}},
+	{bugs.MarkerFromMemory, "a batch whose commit was never answered is written again: its records are there twice", []catcher{
+		in(kafkaSink, "TestASinkConformsOnTheModel", "TestEachRequestFailsOrArrivesLate")}},
+	{bugs.ProducerIsKept, "records of an attempt that failed become visible with the next one: they are there twice, or what the broker has ended is committed", []catcher{
+		in(kafkaSink, "TestEachRequestFailsOrArrivesLate")}},
+	{bugs.PositionUnlocked, "a COMMIT that arrives late comes between look and lock: the batch is applied again, and its rows are there twice", []catcher{
+		in(pgSink, "TestEachOperationDiesOrLosesItsAnswer")}},
+	{bugs.FilesNotSynced, "after a power failure readers find a batch whose files are empty or cut off", []catcher{
+		in(filesSink, "TestPowerIsLostAtEachChange")}},
+	{bugs.GroundStays, "a driver that was believed dead makes its batch visible behind its successor", []catcher{
+		in(filesSink, "TestFileStageConforms", "TestTwoClaimsAtOnce")}},
+	{bugs.LedgerForgets, "a reader deletes the folder of the newest batch, and the next start makes it again", []catcher{
+		in(filesSink, "TestALedgerLearnsWhatACrashHasLeftOut")}},
+	{bugs.BlindToAdds, "two programs insert the same key at once: the table has it twice, and an upsert changes one of the two", []catcher{
+		in(lakehouse, "TestMergeScripts")}},
+	{bugs.LostRunsAgain, "a query that delivers at most once delivers twice", []catcher{
+		in("engine", "TestAtMostOnceCrashAtEveryStoreOperation", "TestAtMostOnceOfASinkWithoutIDs")}},
+	{bugs.KeyOfAttempt, "the service cannot know a request that it has served: what was not answered in time is done twice", []catcher{
+		in("sinks/foreachbatch", "TestEachRowIsARequestWithItsKey")}},
 }
 
 // absent are bugs of the usual list that have no place here yet.
@@ -154,5 +177,4 @@ var absent = []struct {
 }{
 	{14, "a local state cache is trusted", "no operator keeps state"},
 	{15, "a state snapshot's name is used again", "no operator keeps state"},
-	{21, "the marker of a Kafka sink is written outside of its transaction", "there is no Kafka sink"},
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"microbatch/batch"
+	"microbatch/internal/bugs"
 	"microbatch/internal/failpoint"
 	"microbatch/objstore/localfs"
 	"microbatch/sinks"
@@ -35,7 +36,7 @@ func (p *pending) Staged() sinks.Staged {
 }
 
 // Prepare writes a file for each part that has rows, all at once, and makes the attempt's folder durable. If the ground of the epoch is gone, somebody newer has
-// removed it; Commit then says so.
+// taken it: the error says so, whatever was staged.
 func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, error) {
 	p := &pending{
 		dir: s.at.attempt(s.query.Epoch, b.Attempt),
@@ -47,8 +48,10 @@ func (s *Sink) Prepare(ctx context.Context, b *batch.Batch) (sinks.Pending, erro
 	if err == nil {
 		err = s.stage(ctx, p, b)
 	}
-	if errors.Is(err, fs.ErrNotExist) && s.disk.fencedBy(s.at, s.query.Epoch) != nil { // the ground was taken
-		return p, nil
+	if errors.Is(err, fs.ErrNotExist) { // the ground was taken
+		if fenced := s.disk.fencedBy(s.at, s.query.Epoch); fenced != nil {
+			return nil, fenced
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(s.disk.failed("stage", p.dir, err), s.disk.removeAll(p.dir))
@@ -135,7 +138,7 @@ func (w *writer) close() (int64, error) {
 	if err == nil {
 		err = w.buffered.Flush()
 	}
-	if err == nil {
+	if err == nil && !bugs.Is(bugs.FilesNotSynced) {
 		err = syncFile(w.file)
 	}
 	var info fs.FileInfo

@@ -3,6 +3,7 @@ package foreachbatch
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"microbatch/codec"
 	"microbatch/codec/column"
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/retry"
 	"microbatch/internal/secret"
@@ -292,6 +294,9 @@ func (c *caller) once(ctx context.Context, call call) error {
 	}
 	req.Header.Set("Content-Type", c.ContentType)
 	req.Header.Set(IdempotencyKey, call.key)
+	if bugs.Is(bugs.KeyOfAttempt) {
+		req.Header.Set(IdempotencyKey, call.key+"-"+rand.Text())
+	}
 	resp, err := c.Client.Do(req)
 	if err != nil {
 		return err

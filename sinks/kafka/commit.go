@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"microbatch/internal/bugs"
 	"microbatch/internal/errcode"
 	"microbatch/internal/failpoint"
 	"microbatch/sinks"
@@ -32,7 +33,13 @@ func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, 
 		return s.settle(ctx, p, errcode.KafkaSinkLost.New(name(s.query), "the producer of the transaction was given up"), false)
 	}
 	m := markerOf(s.query, p.id, p.digest, s.cfg.Now())
-	if err := s.addPositions(ctx, p, m); err != nil {
+	if bugs.Is(bugs.MarkerApart) {
+		err = apart(ctx, p.producer)
+	}
+	if err == nil {
+		err = s.addPositions(ctx, p, m)
+	}
+	if err != nil {
 		return s.settle(ctx, p, err, false)
 	}
 	failpoint.Hit("kafka.before-end")

@@ -65,7 +65,11 @@ func (s *Sink) claim(ctx context.Context, q sinks.QueryInfo) (Position, error) {
 func (s *Sink) move(ctx context.Context, r rules, create bool, act func(Transaction, Position) (Position, error)) (next Position, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	tx, err := s.db.Begin(ctx)
+	begin := s.db.Begin
+	if bugs.Is(bugs.PositionUnlocked) {
+		begin = s.blind(keyOf(r.query))
+	}
+	tx, err := begin(ctx)
 	if err != nil {
 		return next, err
 	}

@@ -19,3 +19,26 @@ func (s *Sink) apart(ctx context.Context, tx Transaction, r rules) (Transaction,
 	}
 	return tx, nil
 }
+
+// blind is bugs.PositionUnlocked: a transaction whose Lock says what was there before it.
+func (s *Sink) blind(k Key) func(context.Context) (Transaction, error) {
+	return func(ctx context.Context) (Transaction, error) {
+		seen, err := s.db.Look(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		tx, err := s.db.Begin(ctx)
+		return stale{tx, seen}, err
+	}
+}
+
+type stale struct {
+	Transaction
+	seen Look
+}
+
+// Lock locks, and does not look.
+func (t stale) Lock(ctx context.Context, k Key, create bool) (p Position, found bool, err error) {
+	_, found, err = t.Transaction.Lock(ctx, k, create)
+	return t.seen.Position, found, err
+}

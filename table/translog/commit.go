@@ -213,7 +213,7 @@ func (p *put) disturbed(s, next *State, actions []action.Action) error {
 			return conflict("it changed the table's protocol")
 		case a.Metadata != nil:
 			return conflict("it changed the table's schema or properties")
-		case a.Add != nil && a.Add.DataChange && p.change.Sees != nil && p.change.Sees(a.Add):
+		case a.Add != nil && a.Add.DataChange && p.change.Sees != nil && p.change.Sees(a.Add) && !bugs.Is(bugs.BlindToAdds):
 			return conflict("it added %s, which may hold rows that this commit would have to see", a.Add.Path)
 		case a.Remove != nil && p.change.Reads[a.Remove.Key()] && !bugs.Is(bugs.BlindToRemoves):
 			return conflict("it removed %s, which this commit builds on", a.Remove.Path)
