@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,24 +44,44 @@ func (k Kafka) Position(ctx context.Context, query string) (checker.Position, er
 	defer client.Close()
 	group := k.group(query)
 	var at kadm.OffsetResponse
-	var found bool
 	err = retry.Do(ctx, retry.Policy{Budget: patience, Max: time.Second}, func(err error) bool {
 		return !errors.Is(err, kerr.GroupIDNotFound) && errcode.ClassOf(k.Access.Explain(err, "")) == errcode.Retry
-	}, func(ctx context.Context) error {
-		all, err := kadm.NewClient(client).FetchOffsets(kadm.RequireStable(ctx), group)
-		if err != nil {
-			return err
-		}
-		at, found = all.Lookup(k.Topic, 0)
-		return at.Err
+	}, func(ctx context.Context) (err error) {
+		at, err = k.read(ctx, kadm.NewClient(client), group)
+		return err
 	})
 	switch {
-	case errors.Is(err, kerr.GroupIDNotFound), err == nil && (!found || at.At < 0):
+	case errors.Is(err, kerr.GroupIDNotFound), err == nil && at.At < 0:
 		return nowhere, nil
+	case errors.Is(err, kerr.UnstableOffsetCommit):
+		return nowhere, errcode.KafkaBrokerError.Wrap(err, "group "+group, "a transaction of the query is about to end, and nobody knows yet how").
+			Advise("Check again: it ends in a moment, unless brokers are away.")
 	case err != nil:
 		return nowhere, k.Access.Explain(err, "read the position of group "+group)
 	}
 	return parseMarker(group, at.At, at.Metadata)
+}
+
+// read reads the position of the group when nothing is under way. Beside a transaction whose end nobody has asked for it is the one that was committed last: all
+// before that one has ended.
+func (k Kafka) read(ctx context.Context, admin *kadm.Client, group string) (at kadm.OffsetResponse, err error) {
+	all, err := admin.FetchOffsets(kadm.RequireStable(ctx), group)
+	if at = k.marker(all); errors.Is(errors.Join(err, at.Err), kerr.UnstableOffsetCommit) {
+		open, oerr := admin.DescribeTransactions(ctx, group)
+		if oerr == nil && open[group].State == "Ongoing" {
+			all, err = admin.FetchOffsets(ctx, group)
+			at = k.marker(all)
+		}
+	}
+	return at, cmp.Or(err, at.Err)
+}
+
+// marker is the position that matters; offset -1 if there is none.
+func (k Kafka) marker(all kadm.OffsetResponses) kadm.OffsetResponse {
+	if at, ok := all.Lookup(k.Topic, 0); ok {
+		return at
+	}
+	return kadm.OffsetResponse{Offset: kadm.Offset{At: -1}}
 }
 
 // parseMarker reads a position of the group: its offset is the next batch, its metadata say the rest.

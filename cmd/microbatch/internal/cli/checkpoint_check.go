@@ -26,7 +26,7 @@ func checkpointCheck(std IO) *cobra.Command {
 The sink is asked by readers that share no code with the engine and its sinks:
 
   table         as microbatch table check --against-checkpoint: every version of its log, and every file
-  kafka         the marker, read when no transaction of the query is under way
+  kafka         the marker, read when no transaction of the query is about to end
   postgres      the query's row of microbatch_positions; for foreachbatch with sql too
   files         the ledger, and every batch's folder: it is whole, or a reader has deleted it
   foreachbatch  with duckdb: the ledger in the database
