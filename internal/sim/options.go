@@ -98,9 +98,6 @@ func (o *options) fit(r *rand.Rand) {
 			o.Select = 0
 		}
 	}
-	if o.Sink == "kafka" { // the positions that the topic's target commits are those of the world's topic
-		o.Kafka = false
-	}
 	if o.Sink == "http" { // it may send a row again
 		o.AtMostOnce = false
 	}

@@ -54,14 +54,29 @@ func (t *Target) Sink(p *gate.Process) sinks.Sink {
 	return s
 }
 
-// positionsOf are the positions of the world's topic after a batch.
+// positionsOf are the positions of the source after a batch: of the world's topic, or of the one topic of a cluster. Of a partition that is not named nothing is read.
 func positionsOf(ranges []ident.Range) (map[string]map[int32]int64, error) {
-	ends, err := world.ParseOffset(ranges[0].To)
 	at := map[int32]int64{}
+	ends, err := world.ParseOffset(ranges[0].To)
 	for n, end := range ends {
 		at[int32(n)] = end
 	}
-	return map[string]map[int32]int64{read: at}, err
+	if err == nil {
+		return map[string]map[int32]int64{read: at}, nil
+	}
+	var topics map[string]map[int32]int64
+	if err := json.Unmarshal([]byte(ranges[0].To), &topics); err != nil || len(topics) > 1 {
+		return nil, fmt.Errorf("the positions of %s: %w", ranges[0].To, err)
+	}
+	for _, ends := range topics {
+		for n, end := range ends {
+			for p := range n {
+				at[p] = max(at[p], 0)
+			}
+			at[n] = end
+		}
+	}
+	return map[string]map[int32]int64{read: at}, nil
 }
 
 // seen is the cluster as a reader sees it who waits for what is about to end.
