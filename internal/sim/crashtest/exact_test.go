@@ -84,6 +84,10 @@ func (l *life) exactTarget() error {
 	switch target := l.Target().(type) {
 	case *userCode:
 		return target.exact(l)
+	case *world.Files:
+		if left := target.Staged(); len(left) > 0 {
+			return fmt.Errorf("what is not visible was left: %v", left)
+		}
 	case *kafkamodel.Target:
 		if ends := target.Progress(); !l.kind.twice && !l.scenario.atMostOnce && !slices.Equal(ends, l.Topic.Ends) {
 			return fmt.Errorf("by the positions that were committed with the rows the source is at %v, the topic ends at %v", ends, l.Topic.Ends)

@@ -75,6 +75,11 @@ func (f *Files) Rows(context.Context) ([]string, error) {
 	return out, nil
 }
 
+// Staged is what attempts have left that are not visible, and did not remove.
+func (f *Files) Staged() []string {
+	return slices.Concat(glob(f.disk, "_microbatch", "*", "staging", "*", "*"), glob(f.disk, "_microbatch", "*", "staging", "gone-*"))
+}
+
 // batchRecord is what a batch says of itself, in its folder and in the ledger.
 type batchRecord struct {
 	Query  string `json:"query"`
