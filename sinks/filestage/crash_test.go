@@ -164,7 +164,9 @@ func TestAZombieThatWasOvertakenWhileItStaged(t *testing.T) {
 func TestALedgerLearnsWhatACrashHasLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	h := harness(t, dir)
-	dies(t, "filestage.renamed", func() { sinktest.Start(t, h, sinktest.Query("q", 1), nil).Commit(sinks.Committed, 0, "a", []int64{1, 2}) })
+	dies(t, "filestage.renamed", func() {
+		sinktest.Start(t, h, sinktest.Query("q", 1), nil).Commit(sinks.Committed, 0, "a", []int64{1, 2})
+	})
 	d := sinktest.Start(t, h, sinktest.Query("q", 2), nil)
 	must(t, os.RemoveAll(filepath.Join(dir, d.Sink.(*Sink).at.batch(0))))
 	if v := d.Visible(); v.Batch != 0 {
