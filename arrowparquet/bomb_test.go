@@ -176,7 +176,7 @@ func TestBombsCostLittleMemory(t *testing.T) {
 		if openErr != nil {
 			continue // refused at once
 		}
-		alloc := &peak{Allocator: memory.DefaultAllocator}
+		alloc := &heap.Peak{Allocator: memory.DefaultAllocator}
 		heap.AtMost(t, 2*record, name, func() {
 			for rec, err := range f.Read(context.Background(), nil, nil, alloc) {
 				if err != nil {
@@ -189,31 +189,8 @@ func TestBombsCostLittleMemory(t *testing.T) {
 				}
 			}
 		})
-		if alloc.most > record {
-			t.Errorf("%s: a record took %d bytes", name, alloc.most)
+		if alloc.Most > record {
+			t.Errorf("%s: a record took %d bytes", name, alloc.Most)
 		}
 	}
-}
-
-// peak remembers the most memory that was in use at once.
-type peak struct {
-	memory.Allocator
-	now, most int
-}
-
-func (p *peak) Allocate(n int) []byte {
-	p.now += n
-	p.most = max(p.most, p.now)
-	return p.Allocator.Allocate(n)
-}
-
-func (p *peak) Reallocate(n int, b []byte) []byte {
-	p.now += n - len(b)
-	p.most = max(p.most, p.now)
-	return p.Allocator.Reallocate(n, b)
-}
-
-func (p *peak) Free(b []byte) {
-	p.now -= len(b)
-	p.Allocator.Free(b)
 }

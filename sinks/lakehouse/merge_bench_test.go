@@ -6,12 +6,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"microbatch/ident"
-	"microbatch/objstore/localfs"
-	"microbatch/sinks"
-	"microbatch/sinks/sinktest"
 	"microbatch/table/action"
 	"microbatch/table/translog"
 )
@@ -22,41 +16,12 @@ func BenchmarkUpsert(b *testing.B) {
 	const files, rows, batch = 20, 100_000, 10_000
 	for _, keys := range []string{"neighbours", "anywhere", "new"} {
 		b.Run(keys, func(b *testing.B) {
-			store, err := localfs.New(b.TempDir(), localfs.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			s, err := New(Config{Store: store, Format: "delta", Merge: Merge{Mode: Upsert, Keys: []string{"id"}, OrderBy: []string{"name"}}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Check(b.Context(), sinktest.Schema()); err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Recover(b.Context(), sinktest.Query("q", 1), nil); err != nil {
-				b.Fatal(err)
-			}
-			id := ident.BatchID(0)
-			put := func(ids []int64) (copied int64) {
-				p, err := s.Prepare(b.Context(), sinktest.Batch(id, "a", memory.DefaultAllocator, ids))
-				if err != nil {
-					b.Fatal(err)
-				}
-				if r, err := s.Commit(b.Context(), p); err != nil || r.Outcome != sinks.Committed {
-					b.Fatal(r, err)
-				}
-				id++
-				return p.(*pending).merged.copied
-			}
-			ids := make([]int64, rows)
+			m := measure(b, Config{Format: "delta", Merge: Merge{Mode: Upsert, Keys: []string{"id"}, OrderBy: []string{"name"}}})
 			for f := range int64(files) {
-				for i := range ids {
-					ids[i] = f*rows + int64(i)
-				}
-				put(ids)
+				m.put(numbers(f*rows, rows))
 			}
+			ids := make([]int64, batch)
 			random := rand.New(rand.NewPCG(1, 1))
-			ids = ids[:batch]
 			var copied int64
 			for b.Loop() {
 				from := random.Int64N(files) * rows
@@ -67,10 +32,10 @@ func BenchmarkUpsert(b *testing.B) {
 					case "anywhere":
 						ids[i] = random.Int64N(files * rows)
 					default:
-						ids[i] = files*rows + int64(id)*batch + int64(i)
+						ids[i] = files*rows + int64(m.id)*batch + int64(i)
 					}
 				}
-				copied += put(ids)
+				copied += m.put(ids).merged.copied
 			}
 			b.ReportMetric(float64(copied)/float64(b.N), "rewritten/op")
 		})
@@ -83,21 +48,8 @@ func BenchmarkUpsertManyFiles(b *testing.B) {
 	const versions, files, rows = 100, 1000, 1000
 	for _, format := range []string{"parquet", "delta"} {
 		b.Run(format, func(b *testing.B) {
-			store, err := localfs.New(b.TempDir(), localfs.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			s, err := New(Config{Store: store, Format: format, AllowReplacedFiles: true, Merge: Merge{Mode: Upsert, Keys: []string{"id"}, OrderBy: []string{"name"}}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Check(b.Context(), sinktest.Schema()); err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Recover(b.Context(), sinktest.Query("q", 1), nil); err != nil {
-				b.Fatal(err)
-			}
-			t := s.Table()
+			m := measure(b, Config{Format: format, AllowReplacedFiles: true, Merge: Merge{Mode: Upsert, Keys: []string{"id"}, OrderBy: []string{"name"}}})
+			t := m.Table()
 			for v := range versions {
 				actions := make([]action.Action, files)
 				for i := range actions {
@@ -114,31 +66,17 @@ func BenchmarkUpsertManyFiles(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			ids := make([]int64, rows)
-			for i := range ids {
-				ids[i] = int64(i)
-			}
-			id := ident.BatchID(0)
-			put := func() {
-				p, err := s.Prepare(b.Context(), sinktest.Batch(id, "a", memory.DefaultAllocator, ids))
-				if err != nil {
-					b.Fatal(err)
-				}
-				if r, err := s.Commit(b.Context(), p); err != nil || r.Outcome != sinks.Committed {
-					b.Fatal(r, err)
-				}
-				id++
-			}
-			put()
+			ids := numbers(0, rows)
+			m.put(ids)
 			for b.Loop() {
-				put()
+				m.put(ids)
 			}
 			b.StopTimer()
 			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			b.ReportMetric(float64(m.HeapAlloc)/1e6, "live-MB")
-			runtime.KeepAlive(s)
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			b.ReportMetric(float64(stats.HeapAlloc)/1e6, "live-MB")
+			runtime.KeepAlive(m)
 		})
 	}
 }

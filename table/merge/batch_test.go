@@ -11,6 +11,7 @@ import (
 
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/internal/heap"
 	"microbatch/objstore/mem"
 	"microbatch/table/action"
 	"microbatch/table/datafile"
@@ -96,29 +97,6 @@ func TestKeysBeyondTheBudgetAreAnError(t *testing.T) {
 	}
 }
 
-// peak is an allocator that remembers how much was in use at once.
-type peak struct {
-	memory.Allocator
-	now, most int
-}
-
-func (p *peak) Allocate(n int) []byte {
-	p.now += n
-	p.most = max(p.most, p.now)
-	return p.Allocator.Allocate(n)
-}
-
-func (p *peak) Reallocate(n int, b []byte) []byte {
-	p.now += n - len(b)
-	p.most = max(p.most, p.now)
-	return p.Allocator.Reallocate(n, b)
-}
-
-func (p *peak) Free(b []byte) {
-	p.now -= len(b)
-	p.Allocator.Free(b)
-}
-
 // TestAFileIsRewrittenAsAStream: of a file of 300,000 rows, 30 MB of text, only a few records are in memory at once.
 func TestAFileIsRewrittenAsAStream(t *testing.T) {
 	store := mem.New()
@@ -140,7 +118,7 @@ func TestAFileIsRewrittenAsAStream(t *testing.T) {
 		t.Fatal(len(files), err)
 	}
 	b := keysOf(t, "k BIGINT", "7", "150000", "299999", "300001")
-	alloc := &peak{Allocator: memory.NewGoAllocator()}
+	alloc := &heap.Peak{Allocator: memory.NewGoAllocator()}
 	target := &Target{Store: store, Schema: spec.Schema, Batch: b, Alloc: alloc}
 	spec.Name.Attempt, spec.Alloc = ident.NewAttempt(), alloc
 	stage = datafile.NewStage(store, spec)
@@ -155,8 +133,8 @@ func TestAFileIsRewrittenAsAStream(t *testing.T) {
 	if r := b.Result(); r.Updated != 3 || r.Inserted != 1 || r.Deleted != 0 {
 		t.Errorf("%+v", r)
 	}
-	if alloc.now != 0 || alloc.most > 8<<20 {
-		t.Errorf("%d bytes at once, %d in the end", alloc.most, alloc.now)
+	if alloc.Now != 0 || alloc.Most > 8<<20 {
+		t.Errorf("%d bytes at once, %d in the end", alloc.Most, alloc.Now)
 	}
 }
 

@@ -15,55 +15,85 @@ import (
 	"microbatch/table/action"
 )
 
-// TestACheckpointBehindAnotherSaysWhatTheCommitsDo holds a log whose checkpoints are each made from the one before against one that has none: files come, go, come
-// again and get deletion vectors.
+// twins are a log with checkpoints and one without, to which the same is committed: what the one says is held against the other.
+type twins struct {
+	t                     *testing.T
+	log, plain            *Log
+	newest, newestOfPlain *State
+}
+
+func newTwins(t *testing.T, format Format) *twins {
+	w := &twins{t: t, log: New(mem.New(), format, time.Now), plain: New(mem.New(), format, time.Now)}
+	w.newest, w.newestOfPlain = begin(t, w.log), begin(t, w.plain)
+	return w
+}
+
+func (w *twins) commit(actions ...action.Action) {
+	w.t.Helper()
+	var err error
+	w.newest, err = w.log.Commit(w.t.Context(), w.newest, Change{Actions: actions})
+	must(w.t, err)
+	w.newestOfPlain, err = w.plain.Commit(w.t.Context(), w.newestOfPlain, Change{Actions: actions})
+	must(w.t, err)
+}
+
+func (w *twins) checkpoint() {
+	w.t.Helper()
+	var err error
+	w.newest, err = w.log.WriteCheckpoint(w.t.Context(), w.newest)
+	must(w.t, err)
+}
+
+// compare holds what the logs say of files and applications against each other.
+func (w *twins) compare(when string) {
+	w.t.Helper()
+	got, err := w.log.Files(w.t.Context(), Latest)
+	must(w.t, err)
+	want, err := w.plain.Files(w.t.Context(), Latest)
+	must(w.t, err)
+	same := cmp.Options{cmpopts.IgnoreFields(action.Add{}, "DataChange"), cmpopts.IgnoreFields(action.Remove{}, "DataChange"), cmpopts.EquateEmpty()}
+	for what, diff := range map[string]string{
+		"live files": cmp.Diff(want.Live, got.Live, same), "removed files": cmp.Diff(want.Removed, got.Removed, same), "txns": cmp.Diff(want.State.Txns, got.State.Txns),
+	} {
+		if diff != "" {
+			w.t.Fatalf("%s, %s: %s (-without checkpoints +with them):\n%s", w.log.format, when, what, diff)
+		}
+	}
+}
+
+// deleteCommits leaves nothing of a log but its checkpoints.
+func deleteCommits(t *testing.T, log *Log, newest *State) {
+	t.Helper()
+	for v := range newest.Version + 1 {
+		must(t, log.store.Delete(t.Context(), log.format.CommitKey(v)))
+	}
+}
+
+// checkpointOf is the content of the checkpoint of a version.
+func checkpointOf(t *testing.T, log *Log, s *State) (key string, data []byte) {
+	t.Helper()
+	key = log.format.checkpointKey(s.Version)
+	data, err := log.store.Get(t.Context(), key)
+	must(t, err)
+	return key, data
+}
+
+// TestACheckpointBehindAnotherSaysWhatTheCommitsDo: checkpoints are each made from the one before, while files come, go, come again and get deletion vectors.
 func TestACheckpointBehindAnotherSaysWhatTheCommitsDo(t *testing.T) {
 	for _, format := range []Format{Parquet, Delta} {
 		for seed := range uint64(20) {
-			rng := rand.New(rand.NewPCG(seed, 1))
-			summed, plain := New(mem.New(), format, time.Now), New(mem.New(), format, time.Now)
-			s, p := begin(t, summed), begin(t, plain)
+			rng, w := rand.New(rand.NewPCG(seed, 1)), newTwins(t, format)
 			for i := range 60 {
-				actions := someFiles(rng, i)
-				var err error
-				if s, err = summed.Commit(t.Context(), s, Change{Actions: actions}); err != nil {
-					t.Fatal(err)
-				}
-				if p, err = plain.Commit(t.Context(), p, Change{Actions: actions}); err != nil {
-					t.Fatal(err)
-				}
+				w.commit(someFiles(rng, i)...)
 				if rng.IntN(5) > 0 {
 					continue
 				}
-				if s, err = summed.WriteCheckpoint(t.Context(), s); err != nil {
-					t.Fatal(err)
-				}
-				if seed%2 == 0 { // all that is left is the checkpoint
-					for v := range s.Version + 1 {
-						if err := summed.store.Delete(t.Context(), format.CommitKey(v)); err != nil {
-							t.Fatal(err)
-						}
-					}
+				w.checkpoint()
+				if seed%2 == 0 {
+					deleteCommits(t, w.log, w.newest)
 				}
 			}
-			got, err := summed.Files(t.Context(), Latest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := plain.Files(t.Context(), Latest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same := cmp.Options{cmpopts.IgnoreFields(action.Add{}, "DataChange"), cmpopts.IgnoreFields(action.Remove{}, "DataChange"), cmpopts.EquateEmpty()}
-			if diff := cmp.Diff(want.Live, got.Live, same); diff != "" {
-				t.Errorf("%s, seed %d: live files (-without checkpoints +with them):\n%s", format, seed, diff)
-			}
-			if diff := cmp.Diff(want.Removed, got.Removed, same); diff != "" {
-				t.Errorf("%s, seed %d: removed files (-without checkpoints +with them):\n%s", format, seed, diff)
-			}
-			if diff := cmp.Diff(want.State.Txns, got.State.Txns); diff != "" {
-				t.Errorf("%s, seed %d: txns (-without checkpoints +with them):\n%s", format, seed, diff)
-			}
+			w.compare(fmt.Sprint("seed ", seed))
 		}
 	}
 }
@@ -95,29 +125,17 @@ func TestACheckpointIsNotMadeFromADamagedList(t *testing.T) {
 			state = add(t, log, state, i)
 		}
 		older, err := log.WriteCheckpoint(t.Context(), state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		key := format.checkpointKey(older.Version)
-		data, err := log.store.Get(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		key, data := checkpointOf(t, log, older)
 		broken := bytes.Clone(data)
 		broken[bytes.Index(data, []byte("f1"))-1] ^= 0xff // a quote, or a byte of a length
-		if err := log.store.Put(t.Context(), key, broken); err != nil {
-			t.Fatal(err)
-		}
+		must(t, log.store.Put(t.Context(), key, broken))
 		state, err = log.WriteCheckpoint(t.Context(), add(t, log, older, 3))
 		if err != nil {
 			t.Errorf("%s: %v", format, err)
 			continue
 		}
-		for v := range state.Version + 1 {
-			if err := log.store.Delete(t.Context(), format.CommitKey(v)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		deleteCommits(t, log, state)
 		files, err := log.Files(t.Context(), Latest)
 		if err != nil || len(files.Live) != 4 {
 			t.Errorf("%s: %v", format, err)
@@ -126,22 +144,9 @@ func TestACheckpointIsNotMadeFromADamagedList(t *testing.T) {
 }
 
 // TestACheckpointTakesFromTheOneBeforeWhatHasNotChanged: in a table of many files some come and go, and the bytes of all others are those of the checkpoint before.
-// What comes out is held against the same log without checkpoints.
 func TestACheckpointTakesFromTheOneBeforeWhatHasNotChanged(t *testing.T) {
 	for _, format := range []Format{Parquet, Delta} {
-		store := mem.New()
-		log, plain := New(store, format, time.Now), New(mem.New(), format, time.Now)
-		s, p := begin(t, log), begin(t, plain)
-		commit := func(actions ...action.Action) {
-			t.Helper()
-			var err error
-			if s, err = log.Commit(t.Context(), s, Change{Actions: actions}); err != nil {
-				t.Fatal(err)
-			}
-			if p, err = plain.Commit(t.Context(), p, Change{Actions: actions}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		w := newTwins(t, format)
 		var before []byte
 		for round := range 4 {
 			for c := range 3 {
@@ -149,7 +154,7 @@ func TestACheckpointTakesFromTheOneBeforeWhatHasNotChanged(t *testing.T) {
 				for i := range checkpointGroup {
 					actions = append(actions, action.Action{Add: manyFiles(round, c*checkpointGroup+i)})
 				}
-				commit(actions...)
+				w.commit(actions...)
 			}
 			if round > 0 { // one file goes, one comes again and one gets a deletion vector
 				again, deleted := manyFiles(0, checkpointGroup/2), manyFiles(0, checkpointGroup/2+1)
@@ -157,40 +162,16 @@ func TestACheckpointTakesFromTheOneBeforeWhatHasNotChanged(t *testing.T) {
 				gone := manyFiles(0, round).Tombstone(time.Now().UnixMilli(), true)
 				old := deleted.Tombstone(time.Now().UnixMilli(), true)
 				deleted.DeletionVector = &action.DeletionVector{Storage: "u", Path: fmt.Sprint("v", round), Size: 4, Cardinality: 1}
-				commit(action.Action{Remove: gone}, action.Action{Add: again}, action.Action{Remove: old}, action.Action{Add: deleted})
+				w.commit(action.Action{Remove: gone}, action.Action{Add: again}, action.Action{Remove: old}, action.Action{Add: deleted})
 			}
-			var err error
-			if s, err = log.WriteCheckpoint(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
-			data, err := store.Get(t.Context(), format.checkpointKey(s.Version))
-			if err != nil {
-				t.Fatal(err)
-			}
+			w.checkpoint()
+			_, data := checkpointOf(t, w.log, w.newest)
 			if taken := sharedBytes(before, data); round > 0 && taken < len(before)/4 {
 				t.Errorf("%s, round %d: %d bytes of %d were taken from the checkpoint before", format, round, taken, len(before))
 			}
 			before = data
-			for v := range s.Version + 1 {
-				if err := store.Delete(t.Context(), format.CommitKey(v)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := log.Files(t.Context(), Latest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := plain.Files(t.Context(), Latest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same := cmp.Options{cmpopts.IgnoreFields(action.Add{}, "DataChange"), cmpopts.IgnoreFields(action.Remove{}, "DataChange"), cmpopts.EquateEmpty()}
-			if diff := cmp.Diff(want.Live, got.Live, same); diff != "" {
-				t.Fatalf("%s, round %d: live files (-without checkpoints +with them):\n%s", format, round, diff)
-			}
-			if diff := cmp.Diff(want.Removed, got.Removed, same); diff != "" {
-				t.Fatalf("%s, round %d: removed files (-without checkpoints +with them):\n%s", format, round, diff)
-			}
+			deleteCommits(t, w.log, w.newest)
+			w.compare(fmt.Sprint("round ", round))
 		}
 	}
 }
@@ -219,18 +200,9 @@ func sharedBytes(a, b []byte) (shared int) {
 func TestALineThatHasRottedIsFound(t *testing.T) {
 	log := New(mem.New(), Parquet, time.Now)
 	s, err := log.WriteCheckpoint(t.Context(), add(t, log, begin(t, log), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := Parquet.checkpointKey(s.Version)
-	data, err := log.store.Get(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rotten := bytes.Replace(data, []byte(`"size":`), []byte(`"size":1`), 1)
-	if err := log.store.Put(t.Context(), key, rotten); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	key, data := checkpointOf(t, log, s)
+	must(t, log.store.Put(t.Context(), key, bytes.Replace(data, []byte(`"size":`), []byte(`"size":1`), 1)))
 	problems, _, err := log.Verify(t.Context())
 	if err != nil || problems[key] == "" {
 		t.Errorf("%v, %v", problems, err)
@@ -244,25 +216,15 @@ func TestALineThatHasRottedIsFound(t *testing.T) {
 func TestACheckpointWithoutAChecksumIsDecoded(t *testing.T) {
 	log := New(mem.New(), Parquet, time.Now)
 	s, err := log.WriteCheckpoint(t.Context(), add(t, log, add(t, log, begin(t, log), 1), 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := Parquet.checkpointKey(s.Version)
-	data, err := log.store.Get(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	key, data := checkpointOf(t, log, s)
 	_, rest, _ := bytes.Cut(data, []byte("\n"))
 	old := fmt.Appendf(nil, `{"checkpointMetadata":{"version":%d,"tags":{"microbatch.lines":"%d"}}}`+"\n", s.Version, 1+bytes.Count(rest, []byte("\n")))
-	if err := log.store.Put(t.Context(), key, append(old, rest...)); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = log.WriteCheckpoint(t.Context(), add(t, log, s, 3)); err != nil {
-		t.Fatal(err)
-	}
-	data, err = log.store.Get(t.Context(), Parquet.checkpointKey(s.Version))
-	if err != nil || !bytes.Contains(data, []byte(sumTag)) || bytes.Count(data, []byte(`{"add"`)) != 3 {
-		t.Errorf("%v\n%s", err, data)
+	must(t, log.store.Put(t.Context(), key, append(old, rest...)))
+	s, err = log.WriteCheckpoint(t.Context(), add(t, log, s, 3))
+	must(t, err)
+	if _, data = checkpointOf(t, log, s); !bytes.Contains(data, []byte(sumTag)) || bytes.Count(data, []byte(`{"add"`)) != 3 {
+		t.Errorf("%s", data)
 	}
 }
 

@@ -47,39 +47,27 @@ func followed(t *testing.T, format Format, random *rand.Rand) {
 	begin(t, log)
 	k, mine := &mapKeeper{}, (*State)(nil)
 	at, err := log.Load(t.Context(), Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for step := range 80 {
 		other, err := log.Load(t.Context(), Latest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		switch n := random.IntN(20); {
 		case n < 12:
-			if _, err := log.Commit(t.Context(), other, Change{Actions: randomFiles(random, k.live)}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = log.Commit(t.Context(), other, Change{Actions: randomFiles(random, k.live)})
+			must(t, err)
 		case n < 14: // another program
 			data, err := action.Encode(append(randomFiles(random, k.live), action.Action{Txn: &action.Txn{AppID: "other", Version: int64(step)}}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := store.PutIfAbsent(t.Context(), format.CommitKey(other.Version+1), data); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, store.PutIfAbsent(t.Context(), format.CommitKey(other.Version+1), data))
 		case n < 16:
-			if _, err := log.WriteCheckpoint(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			_, err = log.WriteCheckpoint(t.Context(), other)
+			must(t, err)
 		case n < 17 && at.tip != "": // else who sleeps there is told by its commit alone
-			if _, err := log.WriteCheckpoint(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			_, err = log.WriteCheckpoint(t.Context(), other)
+			must(t, err)
 			<-time.After(90 * 24 * time.Hour)
-			if _, err := log.Cleanup(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			_, err = log.Cleanup(t.Context(), other)
+			must(t, err)
 		case n < 18: // a new process
 			k, mine = &mapKeeper{}, nil
 			at = other
@@ -87,17 +75,12 @@ func followed(t *testing.T, format Format, random *rand.Rand) {
 		if random.IntN(3) == 0 {
 			continue
 		}
-		if at, err = log.Refresh(t.Context(), at); err != nil {
-			t.Fatal(err)
-		}
-		if err := log.Follow(t.Context(), mine, at, k); err != nil {
-			t.Fatal(err)
-		}
+		at, err = log.Refresh(t.Context(), at)
+		must(t, err)
+		must(t, log.Follow(t.Context(), mine, at, k))
 		mine = at
 		fresh, err := log.Files(t.Context(), at.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, a := range slices.Concat(slices.Collect(maps.Values(fresh.Live)), slices.Collect(maps.Values(k.live))) {
 			a.DataChange = false // checkpoints say so of all
 		}
@@ -138,14 +121,10 @@ func TestFollowingReadsWhatIsNew(t *testing.T) {
 		at = add(t, log, at, i)
 	}
 	k := &mapKeeper{}
-	if err := log.Follow(t.Context(), nil, at, k); err != nil {
-		t.Fatal(err)
-	}
+	must(t, log.Follow(t.Context(), nil, at, k))
 	next := add(t, log, at, 200)
 	gets, lists := store.Count("get", ""), store.Count("list", "")
-	if err := log.Follow(t.Context(), at, next, k); err != nil {
-		t.Fatal(err)
-	}
+	must(t, log.Follow(t.Context(), at, next, k))
 	if gets, lists = store.Count("get", "")-gets, store.Count("list", "")-lists; gets != 1 || lists != 0 || k.begins != 1 || len(k.live) != 201 {
 		t.Errorf("%d gets, %d lists, began %d times, %d files", gets, lists, k.begins, len(k.live))
 	}
@@ -158,32 +137,20 @@ func TestAStrayInACleanedLogIsNotFollowed(t *testing.T) {
 		log := New(store, Delta, time.Now)
 		at := add(t, log, begin(t, log), 0)
 		k := &mapKeeper{}
-		if err := log.Follow(t.Context(), nil, at, k); err != nil {
-			t.Fatal(err)
-		}
+		must(t, log.Follow(t.Context(), nil, at, k))
 		newest := add(t, log, at, 1)
 		stray, err := store.Get(t.Context(), Delta.CommitKey(newest.Version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		newest, err = log.WriteCheckpoint(t.Context(), add(t, log, newest, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-time.After(90 * 24 * time.Hour)
 		if n, err := log.Cleanup(t.Context(), newest); err != nil || n == 0 {
 			t.Fatal(n, err)
 		}
-		if err := store.PutIfAbsent(t.Context(), Delta.CommitKey(at.Version+1), []byte(string(stray)+`{"add":{"path":"stray","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}`)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.PutIfAbsent(t.Context(), Delta.CommitKey(at.Version+1), []byte(string(stray)+`{"add":{"path":"stray","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}`)))
 		now, err := log.Refresh(t.Context(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := log.Follow(t.Context(), at, now, k); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, log.Follow(t.Context(), at, now, k))
 		if len(k.live) != 3 || k.live[action.FileKey{Path: "stray"}] != nil || k.begins != 2 {
 			t.Errorf("%d files, began %d times", len(k.live), k.begins)
 		}

@@ -52,6 +52,13 @@ func TestWritersAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func begin(t *testing.T, log *Log) *State {
 	t.Helper()
 	err := log.Begin(t.Context(), Change{Actions: []action.Action{{Protocol: &action.Protocol{MinReader: 1, MinWriter: 2}}, {Metadata: metadata("t", "{}")}}})
