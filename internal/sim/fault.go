@@ -185,6 +185,8 @@ func possible(k kind, p phase, o options) bool {
 		return false
 	}
 	switch k {
+	case damage: // a torn entry does not say that its batch was to be recorded first, and repair then refuses a sink that lacks it
+		return !o.AtMostOnce
 	case power:
 		return o.Medium == world.Disk
 	case inside, torn, fsync, full:
