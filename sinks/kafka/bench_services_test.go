@@ -37,7 +37,7 @@ func BenchmarkWriteToABroker(b *testing.B) {
 	chunks := benchChunks(b, perBatch)
 	b.Run("bare", func(b *testing.B) {
 		values := benchValues(b, chunks)
-		cl, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr), kgo.TransactionalID("bare"), kgo.MaxBufferedRecords(bufferedRecords), kgo.MaxBufferedBytes(bufferedBytes))
+		cl, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr), kgo.TransactionalID("bare"), kgo.MaxBufferedRecords(100_000))
 		if err != nil {
 			b.Fatal(err)
 		}

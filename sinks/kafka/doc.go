@@ -7,6 +7,11 @@
 // is the next offset; its metadata are a line of JSON with batch, digest, epoch, entry id and the pipeline's name. It is written in each transaction, with the records,
 // so it is visible if and only if they are.
 //
+// # The records
+//
+// Blocks of records are made here, of columns, and sent by the client library's connections: see producing. The library's own producer spends on each record what it may
+// for large ones, and most of the processor time for small ones.
+//
 // # The life of a transaction
 //
 //	Recover, Fence,

@@ -24,20 +24,28 @@ import (
 // kit is a cluster to write to, and who reads it.
 type kit struct {
 	*testing.T
-	addr  string
-	admin *kadm.Client
-	n     int // topics made
+	addr    string
+	cluster *kfake.Cluster // nil: it is a real one
+	admin   *kadm.Client
+	n       int // topics made
 }
 
-// fake is a kit on a fake cluster.
+// fake is a kit on a fake cluster of one broker.
 func fake(t *testing.T) *kit {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	return fakeOf(t, 1)
+}
+
+func fakeOf(t *testing.T, brokers int) *kit {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(brokers))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return newKit(t, c.ListenAddrs()[0])
+	k := newKit(t, c.ListenAddrs()[0])
+	k.cluster = c
+	return k
 }
 
 func newKit(t *testing.T, addr string) *kit {

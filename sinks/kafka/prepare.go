@@ -2,13 +2,11 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"microbatch/batch"
 	"microbatch/ident"
@@ -78,11 +76,9 @@ func (s *Sink) whose(ctx context.Context, err error) error {
 
 // output is what all parts of a batch produce.
 type output struct {
-	to           Producer // nil: rows are only counted
-	done         func(*kgo.Record, error)
-	rows, bytes  atomic.Int64
-	handed, back atomic.Int64 // records that the producer was given, and those that it is done with
-	broken       atomic.Bool  // the producer has failed
+	to          Producer // nil: rows are only counted
+	rows, bytes atomic.Int64
+	broken      atomic.Bool // the producer has failed
 }
 
 // pull pulls all parts at once and hands their records to the producer; nil: they are only counted. What fails first ends it.
@@ -90,16 +86,6 @@ func (s *Sink) pull(ctx context.Context, b *batch.Batch, p *pending, to Producer
 	own, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	out := &output{to: to}
-	fail := func(err error) {
-		out.broken.Store(true)
-		stop(err)
-	}
-	out.done = func(r *kgo.Record, err error) {
-		if out.back.Add(1); err != nil {
-			fail(s.refused(r, err))
-		}
-	}
-	go s.watch(own, out, fail) // ends with own
 	var parts sync.WaitGroup
 	for _, part := range b.Parts {
 		parts.Go(func() {
@@ -111,33 +97,23 @@ func (s *Sink) pull(ctx context.Context, b *batch.Batch, p *pending, to Producer
 	parts.Wait()
 	if to != nil && own.Err() == nil {
 		if err := to.Flush(own); err != nil {
-			fail(s.explain(err, "write the last records"))
+			stop(s.failed(own, out, err))
 		}
 	}
 	p.rows, p.bytes, p.broken = out.rows.Load(), out.bytes.Load(), out.broken.Load()
 	return context.Cause(own)
 }
 
-// watch fails a batch of which nothing is acknowledged any more: the library waits for ever for a record that may have arrived, since it could not use the producer
-// after that. We give the producer up instead.
-func (s *Sink) watch(ctx context.Context, out *output, fail func(error)) {
-	tick := time.NewTicker(s.cfg.RetryFor / 10)
-	defer tick.Stop()
-	last, since := int64(-1), time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if back := out.back.Load(); back != last || back == out.handed.Load() {
-			last, since = back, time.Now()
-		}
-		if time.Since(since) >= s.cfg.RetryFor {
-			fail(errcode.KafkaUnreachable.New(s.cfg.access().String(), "of %d records that were sent none was acknowledged for %s", out.handed.Load()-last, s.cfg.RetryFor))
-			return
-		}
+// failed explains an error of the producer, unless the batch has ended before.
+func (s *Sink) failed(ctx context.Context, out *output, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	out.broken.Store(true)
+	if errors.Is(err, ErrPartition) {
+		return errcode.KafkaSinkRecord.Wrap(err, s.cfg.Topic, "the partition column")
+	}
+	return s.explain(err, "write records")
 }
 
 func (s *Sink) pullPart(ctx context.Context, part batch.Part, out *output) error {
@@ -147,7 +123,7 @@ func (s *Sink) pullPart(ctx context.Context, part batch.Part, out *output) error
 	}
 	for c, err := range part.Chunks(ctx) {
 		if err == nil {
-			err = out.produce(ctx, maker, c)
+			err = s.produce(ctx, out, maker, c)
 		}
 		if err != nil {
 			return err
@@ -157,29 +133,20 @@ func (s *Sink) pullPart(ctx context.Context, part batch.Part, out *output) error
 }
 
 // produce hands the records of a chunk over and releases it.
-func (o *output) produce(ctx context.Context, maker *recorder, c batch.Chunk) error {
+func (s *Sink) produce(ctx context.Context, out *output, maker *recorder, c batch.Chunk) error {
 	defer c.Release()
-	if o.to != nil && c.Record != nil {
+	if out.to != nil && c.Record != nil {
 		records, bytes, err := maker.records(c.Record)
 		if err != nil {
 			return err
 		}
-		o.handed.Add(int64(len(records)))
-		o.bytes.Add(bytes)
-		for i := range records {
-			o.to.Produce(ctx, &records[i], o.done)
+		if err := out.to.Produce(ctx, records); err != nil {
+			return s.failed(ctx, out, err)
 		}
+		out.bytes.Add(bytes)
 	}
-	o.rows.Add(c.Rows())
+	out.rows.Add(c.Rows())
 	return context.Cause(ctx)
-}
-
-// refused is the error of a record that was not written.
-func (s *Sink) refused(r *kgo.Record, err error) error {
-	if strings.Contains(err.Error(), "partitioning choice") { // the library has no name for it
-		return errcode.KafkaSinkRecord.New(r.Topic, "the partition column holds %d, and the topic has no such partition: %v", r.Partition, err)
-	}
-	return s.explain(err, "write to topic "+r.Topic)
 }
 
 // Abort aborts the transaction.

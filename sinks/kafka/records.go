@@ -8,14 +8,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"microbatch/codec"
 	"microbatch/internal/errcode"
 )
-
-// byKey is the partition of a record that goes where its key says.
-const byKey = -1
 
 // recorder makes records of rows. It is used by one goroutine.
 type recorder struct {
@@ -23,9 +19,10 @@ type recorder struct {
 	topicName string
 	encoder   codec.Encoder // nil: raw
 
-	ends     []int32 // of key and value of each row, in bytes
-	previous int     // bytes of the last chunk
-	names    map[string]string
+	text  []byte   // keys and values of a chunk
+	ends  []int32  // of key and value of each row, in bytes
+	out   []Record // of a chunk
+	names map[string]string
 }
 
 func newRecorder(l layout, topic string) (*recorder, error) {
@@ -39,24 +36,23 @@ func newRecorder(l layout, topic string) (*recorder, error) {
 	return r, nil
 }
 
-// records are the rows of a chunk. All of a chunk share one piece of memory for their bytes and one for themselves, and keep nothing of the chunk.
-func (r *recorder) records(chunk arrow.RecordBatch) (out []kgo.Record, bytes int64, err error) {
+// records are the rows of a chunk, until the next call. They keep nothing of the chunk.
+func (r *recorder) records(chunk arrow.RecordBatch) (out []Record, bytes int64, err error) {
 	rows := int(chunk.NumRows())
-	buf, err := r.text(chunk, rows)
-	if err != nil {
+	if err := r.encode(chunk, rows); err != nil {
 		return nil, 0, err
 	}
-	out = make([]kgo.Record, rows)
+	out = slices.Grow(r.out[:0], rows)[:rows]
+	r.out = out
 	from := int32(0)
 	for i := range out {
-		rec := &out[i]
 		key, value := r.ends[2*i], r.ends[2*i+1]
-		rec.Topic, rec.Partition = r.topicName, byKey
+		out[i] = Record{Topic: r.topicName, Partition: ByKey}
 		if r.key >= 0 && chunk.Column(r.key).IsValid(i) {
-			rec.Key = buf[from:key:key]
+			out[i].Key = r.text[from:key:key]
 		}
 		if !r.isTombstone(chunk, i) {
-			rec.Value = buf[key:value:value]
+			out[i].Value = r.text[key:value:value]
 		}
 		from = value
 	}
@@ -66,11 +62,11 @@ func (r *recorder) records(chunk arrow.RecordBatch) (out []kgo.Record, bytes int
 	if r.headers >= 0 {
 		addHeaders(chunk.Column(r.headers).(*array.List), out)
 	}
-	return out, int64(len(buf)), nil
+	return out, int64(len(r.text)), nil
 }
 
-// text appends key and value of each row to a fresh piece of memory, and notes where they end.
-func (r *recorder) text(chunk arrow.RecordBatch, rows int) (buf []byte, err error) {
+// encode writes key and value of each row, and notes where they end.
+func (r *recorder) encode(chunk arrow.RecordBatch, rows int) (err error) {
 	rest := chunk
 	if r.encoder != nil && len(r.rest) != int(chunk.NumCols()) {
 		columns := make([]arrow.Array, len(r.rest))
@@ -80,7 +76,8 @@ func (r *recorder) text(chunk arrow.RecordBatch, rows int) (buf []byte, err erro
 		rest = array.NewRecordBatch(r.restSchema, columns, chunk.NumRows())
 		defer rest.Release()
 	}
-	buf, r.ends = make([]byte, 0, r.previous+r.previous/8), r.ends[:0]
+	buf := r.text[:0]
+	r.ends = r.ends[:0]
 	for i := range rows {
 		if r.key >= 0 {
 			buf = appendScalar(buf, chunk.Column(r.key), i)
@@ -92,16 +89,16 @@ func (r *recorder) text(chunk arrow.RecordBatch, rows int) (buf []byte, err erro
 			buf = appendScalar(buf, chunk.Column(r.value), i)
 		default:
 			if buf, err = r.encoder.AppendRow(buf, rest, i); err != nil {
-				return nil, errcode.KafkaSinkRecord.Wrap(err, r.topicName, "encode a row")
+				return errcode.KafkaSinkRecord.Wrap(err, r.topicName, "encode a row")
 			}
 		}
 		r.ends = append(r.ends, int32(len(buf)))
 		if len(buf) > maxChunk {
-			return nil, errcode.KafkaSinkRecord.New(r.topicName, "the records of one chunk have more than %d bytes", maxChunk)
+			return errcode.KafkaSinkRecord.New(r.topicName, "the records of one chunk have more than %d bytes", maxChunk)
 		}
 	}
-	r.previous = len(buf)
-	return buf, nil
+	r.text = buf
+	return nil
 }
 
 // maxChunk is far above what a chunk of batch.TargetBytes can grow to by encoding.
@@ -146,7 +143,7 @@ func integer(a arrow.Array, i int) int64 {
 }
 
 // route sets topics and partitions that columns name.
-func (r *recorder) route(chunk arrow.RecordBatch, out []kgo.Record) error {
+func (r *recorder) route(chunk arrow.RecordBatch, out []Record) error {
 	if r.topic >= 0 {
 		topics := chunk.Column(r.topic).(*array.String)
 		for i := range out {
@@ -183,7 +180,7 @@ func (r *recorder) intern(topic string) string {
 }
 
 // addHeaders copies the headers of each record.
-func addHeaders(list *array.List, out []kgo.Record) {
+func addHeaders(list *array.List, out []Record) {
 	pairs := list.ListValues().(*array.Struct)
 	keys, values := pairs.Field(0).(*array.String), pairs.Field(1).(*array.Binary)
 	for i := range out {
@@ -192,44 +189,11 @@ func addHeaders(list *array.List, out []kgo.Record) {
 		}
 		from, to := list.ValueOffsets(i)
 		for k := int(from); k < int(to); k++ {
-			h := kgo.RecordHeader{Key: string([]byte(keys.Value(k)))}
+			h := Header{Key: string([]byte(keys.Value(k)))}
 			if values.IsValid(k) {
 				h.Value = append([]byte{}, values.Value(k)...)
 			}
 			out[i].Headers = append(out[i].Headers, h)
 		}
-	}
-}
-
-// partitioner sends a record to the partition that its row names, and else by the murmur2 hash of its key, as Kafka's own clients do; without a key to whichever
-// partition the batch under way goes to.
-func partitioner() kgo.Partitioner { return partitioning{kgo.StickyKeyPartitioner(nil)} }
-
-type partitioning struct{ kgo.Partitioner }
-
-// ForTopic implements kgo.Partitioner.
-func (p partitioning) ForTopic(topic string) kgo.TopicPartitioner {
-	return &topicPartitioning{TopicPartitioner: p.Partitioner.ForTopic(topic)}
-}
-
-type topicPartitioning struct{ kgo.TopicPartitioner }
-
-// RequiresConsistency reports whether the record may go to one partition only, also while that one cannot be written to.
-func (p *topicPartitioning) RequiresConsistency(r *kgo.Record) bool {
-	return r.Partition != byKey || p.TopicPartitioner.RequiresConsistency(r)
-}
-
-// Partition implements kgo.TopicPartitioner.
-func (p *topicPartitioning) Partition(r *kgo.Record, n int) int {
-	if r.Partition != byKey {
-		return int(r.Partition)
-	}
-	return p.TopicPartitioner.Partition(r, n)
-}
-
-// OnNewBatch lets records without key go on to another partition.
-func (p *topicPartitioning) OnNewBatch() {
-	if o, ok := p.TopicPartitioner.(kgo.TopicPartitionerOnNewBatch); ok {
-		o.OnNewBatch()
 	}
 }

@@ -38,6 +38,7 @@ func TestOnARealBroker(t *testing.T) {
 		"settings are compared with the broker's":           brokerLimits,
 		"a writer by TLS and SCRAM":                         func(k *kit) { secure(k, broker) },
 		"columns make the record":                           func(k *kit) { columnsOnReal(k) },
+		"each record stands once whatever breaks":           func(k *kit) { broken(k, func() func() { return func() {} }) },
 		"the fake cluster's tests of producers and markers": func(k *kit) { failuresOnReal(k) },
 	} {
 		t.Run(name, func(t *testing.T) {

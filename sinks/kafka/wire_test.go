@@ -1,5 +1,3 @@
-//go:build services
-
 package kafka
 
 import (
@@ -12,30 +10,48 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// wire makes connections that break at EndTxn: before the broker has the request, or after it has answered.
+// wire makes connections that break at requests of one kind: before the broker has the request, or after it has answered.
 type wire struct {
-	mu     sync.Mutex
-	breaks bool
-	landed bool
-	n      int
+	mu   sync.Mutex
+	kind kmsg.Key
+	fate func() (breaks, landed bool) // of the next request; nil: all is well
+	n    int
 }
 
-func (w *wire) breakEnds(landed bool) {
+func (w *wire) breakAt(kind kmsg.Key, fate func() (breaks, landed bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.breaks, w.landed = true, landed
+	w.kind, w.fate = kind, fate
+}
+
+// breakEnds breaks at each EndTxn.
+func (w *wire) breakEnds(landed bool) {
+	w.breakAt(kmsg.EndTxn, func() (bool, bool) { return true, landed })
 }
 
 func (w *wire) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.breaks = false
+	w.fate = nil
 }
 
 func (w *wire) broken() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n
+}
+
+// next is the fate of a request.
+func (w *wire) next(request []byte) (breaks, landed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fate == nil || len(request) < 6 || binary.BigEndian.Uint16(request[4:]) != uint16(w.kind) {
+		return false, false
+	}
+	if breaks, landed = w.fate(); breaks {
+		w.n++
+	}
+	return breaks, landed
 }
 
 func (w *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -56,15 +72,7 @@ type breaking struct {
 var errBroken = errors.New("the connection broke")
 
 func (c *breaking) Write(b []byte) (int, error) {
-	if len(b) < 6 || binary.BigEndian.Uint16(b[4:]) != uint16(kmsg.EndTxn) {
-		return c.Conn.Write(b)
-	}
-	c.wire.mu.Lock()
-	breaks, landed := c.wire.breaks, c.wire.landed
-	if breaks {
-		c.wire.n++
-	}
-	c.wire.mu.Unlock()
+	breaks, landed := c.wire.next(b)
 	switch {
 	case !breaks:
 		return c.Conn.Write(b)

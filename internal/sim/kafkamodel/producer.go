@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"microbatch/sinks/kafka"
 )
 
-// producer is a kafka.Producer, as the client library makes one: records are sent when they are flushed, one partition after the other, and an end that nothing was added
+// producer is a kafka.Producer, as the sink makes one of brokers: records are sent when they are flushed, one partition after the other, and an end that nothing was added
 // to is no request. Nothing waits with records in its hands: there is no limit for them.
 type producer struct {
 	w         *Writer
@@ -29,13 +28,7 @@ type producer struct {
 	begun     bool // something was added, as far as this side knows
 
 	mu       sync.Mutex // Produce is called by many
-	buffered []handed
-}
-
-// handed is a record that was handed over.
-type handed struct {
-	*kgo.Record
-	done func(*kgo.Record, error)
+	buffered []kafka.Record
 }
 
 // pause is between two requests, of which the first came while the transaction before was about to end.
@@ -66,14 +59,18 @@ func (p *producer) Begin() error {
 }
 
 // Produce implements kafka.Producer.
-func (p *producer) Produce(_ context.Context, r *kgo.Record, done func(*kgo.Record, error)) {
+func (p *producer) Produce(_ context.Context, records []kafka.Record) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.buffered = append(p.buffered, handed{r, done})
+	for _, r := range records {
+		r.Key, r.Value = slices.Clone(r.Key), slices.Clone(r.Value)
+		p.buffered = append(p.buffered, r)
+	}
+	return nil
 }
 
 // take is all that was handed over.
-func (p *producer) take() []handed {
+func (p *producer) take() []kafka.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.buffered
@@ -83,40 +80,36 @@ func (p *producer) take() []handed {
 
 // Flush implements kafka.Producer. After an error of one partition the others are not sent.
 func (p *producer) Flush(ctx context.Context) error {
-	all := p.take()
-	batches, err := p.spread(all)
-	if err == nil {
-		err = p.send(ctx, batches)
+	batches, err := p.spread(p.take())
+	if err != nil {
+		return err
 	}
-	for _, r := range all {
-		r.done(r.Record, err)
-	}
-	return nil // the records have it
+	return p.send(ctx, batches)
 }
 
 // spread gives each record its partition, by what the client knows of the topics.
-func (p *producer) spread(all []handed) (map[place][]Record, error) {
+func (p *producer) spread(all []kafka.Record) (map[place][]Record, error) {
 	batches := map[place][]Record{}
 	for _, r := range all {
 		known := p.w.cluster.Partitions(r.Topic)
 		if known == 0 {
 			return nil, kerr.UnknownTopicOrPartition
 		}
-		n, err := p.choose(r.Record, known)
+		n, err := p.choose(r, known)
 		if err != nil {
 			return nil, err
 		}
 		at := place{r.Topic, n}
-		batches[at] = append(batches[at], Record{Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Time: time.Now()})
+		batches[at] = append(batches[at], Record{Key: r.Key, Value: r.Value, Time: time.Now()})
 	}
 	return batches, nil
 }
 
 // choose is a record's partition of n: the one it names, or that of its key, or the next in turn. The hash is not Kafka's.
-func (p *producer) choose(r *kgo.Record, n int) (int32, error) {
+func (p *producer) choose(r kafka.Record, n int) (int32, error) {
 	switch {
 	case int(r.Partition) >= n:
-		return 0, fmt.Errorf("invalid record partitioning choice of %d from %d available", r.Partition, n) // in the library's words
+		return 0, fmt.Errorf("%w: %d of %d", kafka.ErrPartition, r.Partition, n)
 	case r.Partition >= 0:
 		return r.Partition, nil
 	case r.Key == nil:
@@ -177,9 +170,7 @@ func (p *producer) Positions(ctx context.Context, group string, at map[kafka.Par
 
 // End implements kafka.Producer.
 func (p *producer) End(ctx context.Context, commit bool) error {
-	for _, r := range p.take() {
-		r.done(r.Record, kgo.ErrAborting)
-	}
+	p.take()
 	if !p.begun {
 		return nil
 	}
