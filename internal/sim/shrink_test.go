@@ -28,6 +28,7 @@ func shrink(t *testing.T, o options) (options, outcome) {
 	}
 	for _, simpler := range []func(*options){
 		func(o *options) { o.BadEvery = 0 },
+		func(o *options) { o.AtMostOnce = false },
 		func(o *options) { o.Filter, o.Select = 0, 0 },
 		func(o *options) { o.Growing = false },
 		func(o *options) { o.Partitions = 1 },
