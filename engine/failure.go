@@ -89,7 +89,7 @@ func (d *driver) leave(ctx context.Context, err error) {
 func (d *driver) backoff(ctx context.Context, err error) error {
 	d.failures++
 	if d.failures > d.q.MaxRestarts {
-		return errcode.RestartsSpent.Wrap(err, d.at(), "%d failures in a row; the last", d.failures)
+		return errcode.RestartsSpent.Wrap(err, d.at(), "failures in a row: %d; the last", d.failures)
 	}
 	pause := min(100*time.Millisecond<<min(d.failures, 10), 30*time.Second)
 	d.warn("%s: failure %d of %d, again in %s: %v", d.at(), d.failures, d.q.MaxRestarts, pause, err)

@@ -397,6 +397,31 @@ func TestWhatARepairHasDroppedStaysAwayAfterAPowerLoss(t *testing.T) {
 	}
 }
 
+// forgetful is a sink that has forgotten its batches, and holds their rows.
+type forgetful struct{ *ledger }
+
+func (forgetful) Visible(context.Context, sinks.QueryInfo) (sinks.Visible, error) {
+	return sinks.Visible{Keeps: true, Batch: ident.NoBatch, Behind: "start anew behind it, with --new-query"}, nil
+}
+
+// TestARewindOfASinkThatHasForgotten: repair asked a Kafka topic whose marker had expired, and would have run batches again whose records were there. It says how to go on.
+func TestARewindOfASinkThatHasForgotten(t *testing.T) {
+	w := newWorld(50)
+	q, _, _ := w.query()
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, rewind := range []bool{false, true} {
+		q, _, sink := w.query()
+		q.Sink = forgetful{sink}
+		err := q.Repair(t.Context(), Repair{Rewind: rewind, Step: func(said string) { t.Error(said) }})
+		if !errcode.Has(err, errcode.SinkBehind) || !strings.Contains(errcode.Detail(err), "--new-query") {
+			t.Errorf("rewind %v: %s", rewind, errcode.Detail(err))
+		}
+	}
+	w.checkRows(t, 50)
+}
+
 // movedOn is a sink that others write to after it was asked for the first time.
 type movedOn struct {
 	*ledger

@@ -388,7 +388,7 @@ func TestTablesAreFoundByNameAndByPath(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := run(t.Context(), s, "SELECT *\nFROM unknown")
-	if !errcode.Has(err, errcode.QuerySQL) || !strings.HasPrefix(err.Error(), "MB4020 query 2:6: catalog: Table with name unknown does not exist!") {
+	if !errcode.Has(err, errcode.QuerySQL) || !strings.HasPrefix(err.Error(), "MB4020 query 2:6: catalog: no table is called \"unknown\", and there is none at that path") {
 		t.Error(err)
 	}
 	if _, err := run(t.Context(), s, "FROM broken"); err == nil || err.Error() != "no such pipeline" {

@@ -117,8 +117,8 @@ func (s *Session) failed(sql string, err error) error {
 		return err
 	}
 	message := d.Message
-	if d.Table != "" {
-		message, _, _ = strings.Cut(message, "; Did you mean") // DuckDB goes on with names of its own tables
+	if d.Table != "" { // DuckDB speaks of names that it knows, and goes on with those of its own tables
+		message = fmt.Sprintf("no table is called %q, and there is none at that path", d.Table)
 	}
 	return errcode.QuerySQL.New(place(sql, d.Position), "%s: %s", strings.ToLower(d.Kind), message)
 }

@@ -24,7 +24,7 @@ var (
 		Next: "Nothing: the batch is tried again. If the machine was suspended, that was the cause."}
 	RestartsSpent = Code{ID: "MB6008", Title: "the same failure came back until max_restarts was spent", Class: Retry,
 		Safe: "Everything recorded is whole; the running batch is fixed and will be run again by the next start.",
-		Next: "Restore the service that is named, then start again."}
+		Next: "Restore the service that is named, or correct its address in the pipeline file, then start again."}
 	SchemasDiffer = Code{ID: "MB6009", Title: "the sources of a query have different schemas", Class: Config,
 		Safe: "Nothing was written.", Next: "Declare the same schema for all sources."}
 	OutcomeUnknown = Code{ID: "MB6010", Title: "nobody can say whether a write has happened", Class: Uncertain,

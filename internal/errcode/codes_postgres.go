@@ -11,7 +11,7 @@ var (
 	PostgresDenied = Code{ID: "MB5203", Title: "the PostgreSQL user may not do this", Class: Config, Safe: nothingOfBatch,
 		Next: "GRANT what the message names. docs/sinks-postgres.md lists all that is needed."}
 	PostgresTable = Code{ID: "MB5204", Title: "the rows do not fit the PostgreSQL table", Class: Config, Safe: nothingOfBatch,
-		Next: "Change the table, or select, rename and cast columns in the pipeline. docs/sinks-postgres.md says which types fit which."}
+		Next: "Make or change the table, or select, rename and cast columns in the pipeline. docs/sinks-postgres.md says which types fit which."}
 	PostgresBusy = Code{ID: "MB5205", Title: "the PostgreSQL server had to break off", Class: Retry, Safe: nothingOfBatch,
 		Next: "Nothing: it is tried again. If it repeats, look for long transactions on the table (pg_stat_activity), for statement_timeout of the user, and for max_connections."}
 	PostgresRefused = Code{ID: "MB5206", Title: "PostgreSQL refuses a value", Class: Data, Safe: nothingOfBatch,

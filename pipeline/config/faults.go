@@ -36,6 +36,10 @@ func (f *Faults) err() error {
 		sorted.list = append(sorted.list, f.list[i])
 		sorted.places = append(sorted.places, f.places[i])
 	}
+	if len(order) > 1 { // the advice of the first would be taken for that of all
+		first := *sorted.list[0]
+		sorted.list[0] = first.Advise("Correct each of them; `microbatch validate` says what is left.")
+	}
 	return sorted
 }
 

@@ -197,3 +197,11 @@ func TestDurationsThatDoNotFit(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceForSeveralFaults: the advice for the first of several faults is not taken for that of all.
+func TestAdviceForSeveralFaults(t *testing.T) {
+	_, err := Parse("p.yaml", []byte("name: p\nsource: {files: {path: in}}\nsink: {table: {path: t, formatt: delta, mode: upsertt}}\n"), nil)
+	if text := errcode.Detail(err); !strings.Contains(text, "MB1003") || !strings.Contains(text, "MB1004") || !strings.Contains(text, "next: Correct each of them") {
+		t.Error(text)
+	}
+}
