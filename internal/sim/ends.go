@@ -57,7 +57,8 @@ func (s *simulation) judgeEnd(a *actor, err error) {
 		s.stats.Counts[countFenced]++
 	case errcode.CheckpointLocked.ID:
 		allowed = s.Medium == world.Disk && s.rivals
-	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID:
+	case errcode.RestartsSpent.ID, errcode.StoreUnreachable.ID, errcode.StoreUncertain.ID, errcode.TableUncertain.ID, errcode.KafkaUnreachable.ID,
+		errcode.OutcomeUnknown.ID: // of a driver that was asked to end, and whose time is over
 		allowed = s.disturbed
 	case errcode.KafkaPartitionVanished.ID, errcode.KafkaBrokerError.ID, errcode.KafkaNoProgress.ID, errcode.KafkaTopicMissing.ID: // hidden partitions
 		allowed = s.disturbed && s.Kafka
