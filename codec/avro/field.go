@@ -193,6 +193,9 @@ func (n *field) scalar(s avro.Schema, t arrow.DataType) bool {
 			}
 			return d.Scale == scale && d.Precision <= precision
 		}
+		if t.ID() != arrow.BINARY { // a text is not the bytes of a number
+			return false
+		}
 	case avro.TimeMillis, avro.TimeMicros: // numbers all the same
 	case avro.UUID:
 		if s.Type() == avro.Fixed {

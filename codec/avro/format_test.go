@@ -162,6 +162,7 @@ func TestWhatGoesIntoWhichColumn(t *testing.T) {
 		{`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`, "DECIMAL(4,1)", append([]byte{40}, append(bytes.Repeat([]byte{0xff}, 19), 0xf6)...), `"-1"`},
 		{`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`, "DECIMAL(4,1)", append([]byte{40, 1}, make([]byte, 19)...), `MB3002 column c: a number of more than 38 digits is not a DECIMAL(4,1)`},
 		{`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`, "DECIMAL(4,1)", []byte{0}, `MB3001 malformed Avro: a decimal has no bytes, at byte 1 of the message`},
+		{`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`, "STRING", nil, `MB3202`},
 		{`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`, "BINARY", []byte{2, 9}, `"CQ=="`},
 		{`"null"`, "BIGINT", nil, `null`},
 		{`"null"`, "BIGINT NOT NULL", nil, `MB3202`},

@@ -224,6 +224,9 @@ func (n *node) scalar(s avro.Schema) *node {
 		if kind == column.Decimal {
 			return n.decimal(s)
 		}
+		if kind != column.Binary { // the bytes of a number are no text
+			return n.refusing(s)
+		}
 	case avro.UUID:
 		if fixed, ok := s.(*avro.FixedSchema); ok && kind == column.String {
 			n.size = fixed.Size()

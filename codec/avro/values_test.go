@@ -102,6 +102,7 @@ func TestRowsByASchemaThatIsGiven(t *testing.T) {
 		{field(`{"type":"bytes","logicalType":"decimal","precision":12,"scale":1}`), "c DECIMAL(5,1)", "12.8", "040080"},
 		{field(`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`), "c DECIMAL(5,1)", "1", "MB3202"},
 		{field(`{"type":"bytes","logicalType":"decimal","precision":12,"scale":2}`), "c DECIMAL(5,1)", "1", "MB3202"},
+		{field(`{"type":"bytes","logicalType":"decimal","precision":12,"scale":2}`), "c STRING", "1", "MB3202"},
 		{field(`"bytes"`), "c STRING", "a", "0261"},
 		{field(`"string"`), "c BINARY", "YQ==", "MB3202"},
 		{field(`"int"`) + `,{"name":"d","type":["string","null"],"default":"x"},{"name":"e","type":["null","int"],"default":null},{"name":"g","type":"long","default":64}`, "c INT", "1", "0200" + "0278" + "00" + "8001"},

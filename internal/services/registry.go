@@ -52,7 +52,7 @@ func launchApicurio(dir string) (*Running, string, error) {
 	cmd := exec.Command("java", "-Xmx384m", "-jar", filepath.Join(program, "apicurio-registry-app-"+apicurioVersion+"-runner.jar"))
 	cmd.Env = append(os.Environ(), "QUARKUS_HTTP_HOST="+host, "QUARKUS_HTTP_PORT="+port)
 	r, err := Launch(Process{
-		Name: "apicurio", Cmd: cmd, Data: dir, Timeout: 2 * time.Minute,
+		Name: "apicurio", Cmd: cmd, Data: dir, Timeout: 5 * time.Minute,
 		Ready: func(ctx context.Context) error {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, api+"/subjects", nil)
 			if err != nil {
@@ -83,4 +83,14 @@ func unpackApicurio(dir string) error {
 		return fmt.Errorf("tar: %w\n%s", err, out)
 	}
 	return os.Remove(archive)
+}
+
+// ConfluentPython is the path of an interpreter that has Confluent's Kafka client with its Avro serializer, which is built on fastavro.
+func ConfluentPython(t testing.TB) string {
+	t.Helper()
+	python, err := virtualEnv("confluent-kafka-2.14.0", []string{"confluent-kafka[avro,schemaregistry]==2.14.0", "fastavro==1.13.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
 }

@@ -22,6 +22,9 @@ func (s *Source) Guarantee(ctx context.Context) guarantee.Link {
 	if s.pattern != nil {
 		l.Name = "Kafka topics like " + s.config.Pattern
 	}
+	if kind, _, _ := strings.Cut(s.config.Format.Kind(), " "); kind != "json" {
+		l.Name += " as " + kind
+	}
 	if s.config.OnDataLoss == Skip {
 		l.Level = guarantee.AtMostOnce
 		l.Reason = "records that retention removes before they are read are left out, with a notice (on_data_loss: skip)"

@@ -13,7 +13,7 @@ const root = "../../.."
 
 // run are the pages that are followed, in this order, on the same services: what one leaves there the next one finds, as for a reader.
 var run = []string{
-	"docs/sinks-kafka.md", "docs/sinks-postgres.md", "docs/sinks-files.md", "docs/sinks-http.md", "docs/upsert.md", "docs/foreachbatch.md", "docs/explain.md",
+	"docs/sinks-kafka.md", "docs/avro.md", "docs/sinks-postgres.md", "docs/sinks-files.md", "docs/sinks-http.md", "docs/upsert.md", "docs/foreachbatch.md", "docs/explain.md",
 	"docs/sources-kafka.md", "docs/sources-files.md", "docs/operations.md",
 }
 
