@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,9 @@ func (f *initFlags) run(ctx context.Context, std IO) error {
 	columns := 0
 	if f.from != "" || f.topic != "" {
 		s, err := pipeline.Infer(ctx, c)
+		if e, ok := errors.AsType[*errcode.Error](err); ok && errcode.Has(e, errcode.NoSample) { // there is no pipeline file yet to declare a schema in
+			e.Advise("Name a file, folder or glob that is there by --from.")
+		}
 		if err != nil {
 			return err
 		}
