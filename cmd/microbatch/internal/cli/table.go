@@ -149,6 +149,8 @@ type commitInfo struct {
 	Removed   int              `json:"files_removed"`
 	Rows      int64            `json:"rows_added"`
 	Queries   map[string]int64 `json:"queries,omitempty"`
+	// Metrics are what the writer says of its work (operationMetrics): of a MERGE numTargetRowsInserted, numTargetRowsUpdated and numTargetRowsDeleted.
+	Metrics map[string]string `json:"metrics,omitempty"`
 	// Batch says which batch of which query the version holds, who committed it, and the text of the checkpoint's entry: which input it came from.
 	Batch *action.BatchInfo `json:"microbatch,omitempty"`
 }
@@ -195,7 +197,7 @@ func tableHistory(std IO) *cobra.Command {
 				infos[i] = commitInfo{Version: c.Version, Time: c.Time.UTC(), Queries: map[string]int64{}}
 				infos[i].Added, infos[i].Removed, infos[i].Rows = c.Files()
 				if c.Info != nil {
-					infos[i].Operation, infos[i].Engine, infos[i].Batch = c.Info.Operation, c.Info.EngineInfo, c.Info.Batch
+					infos[i].Operation, infos[i].Engine, infos[i].Batch, infos[i].Metrics = c.Info.Operation, c.Info.EngineInfo, c.Info.Batch, c.Info.OperationMetrics
 				}
 				for _, a := range c.Actions {
 					if t := a.Txn; t != nil && isQuery(t.AppID) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"microbatch/engine"
-	"microbatch/sinks"
 	"microbatch/internal/errcode"
+	"microbatch/sinks"
 )
 
 func serve(t *testing.T) *Server {
