@@ -48,32 +48,41 @@ func (f Files) hash(query string) string {
 func (f Files) home(query string) string { return filepath.Join(f.Dir, "_microbatch", f.hash(query)) }
 
 // Position is the newest batch that has a folder or stands in the ledger: the ledger may lack it after a crash, and readers may have deleted the folder.
-func (f Files) Position(_ context.Context, query string) (checker.Position, error) {
-	all, err := f.batches(query)
+func (f Files) Position(_ context.Context, query string) (at checker.Position, err error) {
+	for range 3 { // what was listed may be gone when it is read: a running query makes the next, and readers delete
+		if at, err = f.newest(query); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	if err != nil {
 		return nowhere, err
-	}
-	at := nowhere
-	if len(all) > 0 {
-		newest := slices.Max(slices.Collect(maps.Keys(all)))
-		name := f.entry(query, newest)
-		if !all[newest].listed {
-			name = filepath.Join(f.folder(query, newest), "_batch.json")
-		}
-		r, err := readRecord(name)
-		if err != nil {
-			return nowhere, errcode.FileStageDamaged.Wrap(err, name, "")
-		}
-		at = checker.Position{Keeps: true, Batch: r.Batch, Digest: r.Digest, Epoch: r.Epoch}
-		if r.Batch != newest {
-			return nowhere, errcode.FileStageDamaged.New(name, "it is the record of batch %d", r.Batch)
-		}
 	}
 	epochs, err := numbered(filepath.Join(f.home(query), "staging"), "", "")
 	for _, e := range epochs {
 		at.Epoch = max(at.Epoch, e)
 	}
 	return at, err
+}
+
+// newest is the position without its epoch.
+func (f Files) newest(query string) (checker.Position, error) {
+	all, err := f.batches(query)
+	if err != nil || len(all) == 0 {
+		return nowhere, err
+	}
+	newest := slices.Max(slices.Collect(maps.Keys(all)))
+	name := f.entry(query, newest)
+	if !all[newest].listed {
+		name = filepath.Join(f.folder(query, newest), "_batch.json")
+	}
+	r, err := readRecord(name)
+	if err != nil {
+		return nowhere, errcode.FileStageDamaged.Wrap(err, name, "")
+	}
+	if r.Batch != newest {
+		return nowhere, errcode.FileStageDamaged.New(name, "it is the record of batch %d", r.Batch)
+	}
+	return checker.Position{Keeps: true, Batch: r.Batch, Digest: r.Digest, Epoch: r.Epoch}, nil
 }
 
 // trace is where a batch has left something.
@@ -118,70 +127,68 @@ func (f Files) Batches(ctx context.Context, query string, progress func(what str
 		if progress != nil {
 			progress("batches", int64(n), int64(len(all)))
 		}
-		out = append(out, f.kept(query, id, all[id]))
+		if k, there := f.kept(query, id, all[id]); there {
+			out = append(out, k)
+		}
 	}
 	return out, nil
 }
 
-// kept looks at one batch.
-func (f Files) kept(query string, id int64, has trace) checker.Kept {
+// kept looks at one batch. It is not there if what was listed of it is gone meanwhile: the ledger forgets the oldest, and readers delete folders.
+func (f Files) kept(query string, id int64, has trace) (k checker.Kept, there bool) {
 	folder, entry := f.folder(query, id), f.entry(query, id)
-	k := checker.Kept{Position: checker.Position{Keeps: true, Batch: id}, Place: folder, Rows: -1, Listed: has.listed}
+	k = checker.Kept{Position: checker.Position{Keeps: true, Batch: id}, Rows: -1}
 	fault := func(format string, args ...any) { k.Faults = append(k.Faults, fmt.Sprintf(format, args...)) }
-	var r record
+	var listed, own record
 	var err error
 	if has.listed {
 		k.Place = entry
-		if r, err = readRecord(entry); err != nil {
+		if listed, err = readRecord(entry); errors.Is(err, fs.ErrNotExist) {
+			has.listed = false
+		} else if err != nil {
 			fault("the record of batch %d in the ledger cannot be read: %v", id, err)
-			return k
+			return k, true
 		}
 	}
 	if has.folder {
 		k.Place = folder
-		own, err := readRecord(filepath.Join(folder, "_batch.json"))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && has.listed && gone(folder): // deleted by a reader while we looked
+		if own, err = readRecord(filepath.Join(folder, "_batch.json")); err != nil && gone(folder) {
 			has.folder = false
-		case err != nil:
+		} else if err != nil {
 			fault("its record _batch.json cannot be read: %v", err)
-			return k
-		case has.listed && fmt.Sprint(own) != fmt.Sprint(r):
-			fault("its record is not that of the ledger")
-		}
-		if has.folder {
-			r = own
+			return k, true
 		}
 	}
-	k.Digest, k.Epoch, k.Rows = r.Digest, r.Epoch, r.Rows
+	r := own
+	switch {
+	case !has.listed && !has.folder:
+		return k, false
+	case !has.folder:
+		r = listed
+	case has.listed && fmt.Sprint(own) != fmt.Sprint(listed):
+		fault("its record is not that of the ledger")
+	}
+	k.Digest, k.Epoch, k.Rows, k.Listed = r.Digest, r.Epoch, r.Rows, has.listed
 	if r.Batch != id {
 		fault("it holds the record of batch %d", r.Batch)
 	}
-	if !has.folder {
-		return k
+	if has.folder {
+		k.Faults = append(k.Faults, filesOf(folder, r)...)
 	}
-	faults, err := filesOf(folder, r)
-	if gone(folder) {
-		return k
-	}
-	if err != nil {
-		fault("it cannot be read: %v", err)
-	}
-	k.Faults = append(k.Faults, faults...)
-	return k
+	return k, true
 }
 
-// filesOf compares the files of a batch's folder with its record. What begins with _ or . is no data.
-func filesOf(folder string, r record) (faults []string, err error) {
+// filesOf compares the files of a batch's folder with its record. What begins with _ or . is no data. A folder that is gone has no faults.
+func filesOf(folder string, r record) (faults []string) {
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
+	if err != nil && !gone(folder) {
+		return []string{fmt.Sprintf("it cannot be read: %v", err)}
 	}
 	sizes := map[string]int64{}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
-			return nil, err
+			continue // it has just been deleted, and is missing
 		}
 		if !strings.HasPrefix(e.Name(), "_") && !strings.HasPrefix(e.Name(), ".") {
 			sizes[e.Name()] = info.Size()
@@ -204,8 +211,11 @@ func filesOf(folder string, r record) (faults []string, err error) {
 	if rows != r.Rows {
 		faults = append(faults, fmt.Sprintf("its record says %d rows, and %d of its files", r.Rows, rows))
 	}
+	if gone(folder) { // a reader has deleted it while we looked
+		return nil
+	}
 	slices.Sort(faults)
-	return faults, nil
+	return faults
 }
 
 func gone(folder string) bool {
