@@ -60,7 +60,10 @@ func New(c Config) (*Client, error) {
 	}
 	options := []sr.ClientOpt{
 		sr.URLs(strings.TrimSuffix(c.URL, "/")), sr.UserAgent("microbatch"),
-		sr.HTTPClient(&http.Client{Timeout: requestTimeout, Transport: bounded{transport}}),
+		sr.HTTPClient(&http.Client{
+			Timeout: requestTimeout, Transport: bounded{transport},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the login is for this address alone
+		}),
 	}
 	if c.User != "" {
 		options = append(options, sr.BasicAuth(c.User, c.Password.Expose()))

@@ -28,6 +28,7 @@ func (a answers) client(t *testing.T, c Config) (*Client, *httptest.Server) {
 		}
 		var code int
 		fmt.Sscan(status, &code)
+		w.Header().Set("Location", "/schemas/ids/1") // followed by nobody
 		w.WriteHeader(code)
 		fmt.Fprint(w, body)
 	}))
@@ -56,6 +57,7 @@ func TestAnswersAndTheirCodes(t *testing.T) {
 		"GET /schemas/ids/5": "401 {}",
 		"GET /schemas/ids/6": "404 <html>" + strings.Repeat("no such page ", 100),
 		"GET /schemas/ids/7": "200 <html>",
+		"GET /schemas/ids/9": "307 elsewhere",
 		"GET /schemas/ids/8": `200 {"schema":"main","references":[{"name":"b","subject":"b","version":2},{"name":"a","subject":"a","version":1}]}`,
 
 		"GET /subjects/b/versions/2": `200 {"schema":"b","references":[{"name":"a","subject":"a","version":1}]}`,
@@ -84,6 +86,7 @@ func TestAnswersAndTheirCodes(t *testing.T) {
 		{"a login that is refused", byID(5), errcode.RegistryLogin},
 		{"another server", byID(6), errcode.RegistryAnswer},
 		{"an answer that is none", byID(7), errcode.RegistryAnswer},
+		{"a redirection", byID(9), errcode.RegistryAnswer},
 		{"incompatible, asked", func() error { return c.Compatible(ctx, "t", "x") }, errcode.RegistryIncompatible},
 		{"compatible, asked", func() error { return c.Compatible(ctx, "u", "x") }, errcode.Code{}},
 		{"a new subject", func() error { return c.Compatible(ctx, "new", "x") }, errcode.Code{}},
