@@ -173,11 +173,16 @@ func (p *producing) Produce(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// next is the lane for the next block of records without key.
+// next is the lane for the next block of records without key: in turn, but for partitions that have no leader while others have one.
 func (p *producing) next(to *target) *lane {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.turn++
+	for range to.lanes {
+		p.turn++
+		if l := to.lanes[p.turn%len(to.lanes)]; l.leader >= 0 {
+			return l
+		}
+	}
 	return to.lanes[p.turn%len(to.lanes)]
 }
 

@@ -289,3 +289,22 @@ func TestPartitionsThatAreAddedAreUsed(t *testing.T) {
 		t.Errorf("%v, ends %v", got, ends)
 	}
 }
+
+func TestRecordsWithoutKeyGoAroundAPartitionWithoutLeader(t *testing.T) {
+	to := &target{}
+	for n, leader := range []int32{1, -1, 2} {
+		to.lanes = append(to.lanes, &lane{to: Partition{"t", int32(n)}, leader: leader})
+	}
+	p := &producing{}
+	got := map[int32]int{}
+	for range 30 {
+		got[p.next(to).to.Number]++
+	}
+	if got[0] < 10 || got[1] != 0 || got[2] < 10 {
+		t.Errorf("%v", got)
+	}
+	to.lanes = to.lanes[1:2]
+	if l := p.next(to); l.to.Number != 1 { // it waits for the leader
+		t.Errorf("%v", l.to)
+	}
+}
