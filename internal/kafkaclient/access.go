@@ -62,6 +62,17 @@ func (a Access) Protected() error {
 	return nil
 }
 
+// Readable is an error if a file of TLS is missing or holds something else, which no broker would ever mend.
+func (a Access) Readable() error {
+	if a.TLS == nil {
+		return nil
+	}
+	if _, err := a.TLS.config(); err != nil {
+		return errcode.KafkaAuthFailed.Wrap(err, "", "a certificate file cannot be used")
+	}
+	return nil
+}
+
 // String names the cluster in errors.
 func (a Access) String() string { return cmp.Or(strings.Join(a.Brokers, ","), "the brokers") }
 

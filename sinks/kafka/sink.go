@@ -96,6 +96,9 @@ func (s *Sink) Check(ctx context.Context, in *arrow.Schema) (err error) {
 			}
 		}
 	}
+	if err := s.cfg.access().Readable(); err != nil {
+		return err
+	}
 	if s.topic, err = s.lookUp(ctx, s.cfg.Topic); err != nil {
 		return err
 	}

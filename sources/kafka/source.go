@@ -102,6 +102,9 @@ func (s *Source) Describe() ident.Description {
 // Open connects and finds the topics, the initial position and the schema. Refused logins and impossible starts are errors at once, topics
 // that do not exist after some seconds; brokers that do not answer are waited for.
 func (s *Source) Open(ctx context.Context, own objstore.Store) (err error) {
+	if err := s.config.access().Readable(); err != nil {
+		return err
+	}
 	if err = s.connect(); err != nil {
 		return err
 	}
