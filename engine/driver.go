@@ -63,8 +63,9 @@ type current struct {
 	staged     Staged
 	fence      chan error // the answer of the check that no newer epoch is claimed (P3) and that the batch before is what memory says (P4)
 	result     sinks.Result
-	files      int   // of the committed attempt
-	bytes      int64 // of the committed attempt
+	files      int            // of the committed attempt
+	bytes      int64          // of the committed attempt
+	changes    *sinks.Changes // of the committed attempt
 	watch      stopwatch
 	fired      time.Time
 }

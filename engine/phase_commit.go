@@ -50,6 +50,9 @@ func (d *driver) commit(ctx context.Context) (Phase, error) {
 	d.nearLimit(result.Outcome)
 	out := cur.staged.Sink.Staged()
 	cur.result, cur.files, cur.bytes, cur.staged.Sink = result, out.Files, out.Bytes, nil
+	if result.Outcome == sinks.Committed { // else it was compared with itself
+		cur.changes = out.Changes
+	}
 	if !cur.recorded {
 		return Record, nil
 	}

@@ -111,9 +111,7 @@ func (d *driver) progress() Progress {
 		Digest: cur.entry.Digest().String(), Replayed: cur.replayed,
 		Sink: SinkProgress{Description: d.q.Sink.Describe().Name, Rows: c.Out, Dropped: c.Dropped, Version: cur.result.Version, Outcome: cur.result.Outcome.String(), Files: cur.files, Bytes: cur.bytes},
 	}
-	if cur.result.Outcome == sinks.Committed { // else it was compared with itself
-		p.Sink.Changes = c.Changes
-	}
+	p.Sink.Changes = cur.changes
 	if cur.entry.Offsets.AtMostOnce() {
 		p.Delivery = AtMostOnce.String()
 	}

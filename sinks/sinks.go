@@ -45,7 +45,7 @@ type Staged struct {
 	Rows int64 // rows that will be visible, or that change what is
 	// Dropped are rows that the sink has taken and that change nothing: another row of their key counts, or the sink holds them already.
 	Dropped int64
-	// Changes is what each of Rows does to the rows that the sink has; nil if it only adds to them, or cannot tell.
+	// Changes is what each of Rows does to the rows that the sink has; nil if it only adds to them, or cannot tell, or not before the commit.
 	Changes *Changes
 	Bytes   int64
 	Files   int
@@ -56,7 +56,7 @@ type Changes struct {
 	Inserted  int64 `json:"numInsertedRows"`  // the sink does not have their key
 	Updated   int64 `json:"numUpdatedRows"`   // they take the place of what it has
 	Deleted   int64 `json:"numDeletedRows"`   // they take their key out
-	Unchanged int64 `json:"numUnchangedRows"` // they would take out a key that it does not have
+	Unchanged int64 `json:"numUnchangedRows"` // they change nothing: they would take out a key that it does not have, or it has taken them before
 }
 
 // Sum is how many rows they are.

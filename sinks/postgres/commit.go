@@ -15,16 +15,19 @@ import (
 func (s *Sink) Commit(ctx context.Context, staged sinks.Pending) (sinks.Result, error) {
 	p := staged.(*pending)
 	r := s.rules(p.batch.ID, p.batch.Digest)
-	_, err := s.move(ctx, r, false, func(tx Transaction, _ Position) (Position, error) {
+	var written int64
+	_, err := s.move(ctx, r, false, func(tx Transaction, _ Position) (_ Position, err error) {
+		written, err = tx.Apply(ctx, p.stage, p.work, keyOf(r.query), p.batch.ID)
 		return Position{
 			Epoch: r.query.Epoch, Batch: p.batch.ID, Digest: p.batch.Digest.String(), Entry: r.query.Entry.String(),
 			Offsets: string(p.batch.Entry), Rows: p.rows.Load(),
-		}, tx.Apply(ctx, p.stage, p.work, keyOf(r.query), p.batch.ID)
+		}, err
 	})
 	result := sinks.Result{Version: -1, Why: err}
 	switch class := errcode.ClassOf(err); {
 	case err == nil:
 		s.see(p.batch.ID)
+		p.applied(written)
 		result.Outcome = sinks.Committed
 		return result, nil
 	case errors.Is(err, errAlready):

@@ -33,8 +33,8 @@ type Database interface {
 type Transaction interface {
 	// Lock locks the row of a position until the transaction ends, and reads it. create says to make it if it is missing.
 	Lock(ctx context.Context, k Key, create bool) (p Position, found bool, err error)
-	// Apply does to the target what the staged rows say. An error says also that the stage is gone.
-	Apply(ctx context.Context, st Stage, w *Work, k Key, batch ident.BatchID) error
+	// Apply does to the target what the staged rows say, and tells how many rows it has put there. An error says also that the stage is gone.
+	Apply(ctx context.Context, st Stage, w *Work, k Key, batch ident.BatchID) (written int64, err error)
 	// Write writes the position, whose row is locked.
 	Write(ctx context.Context, k Key, p Position) error
 	// Commit ends it. PostgresUncertain: it may have taken effect, or may yet. With any other error nothing has happened.

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"microbatch/batch"
 	"microbatch/ident"
 	"microbatch/internal/errcode"
+	"microbatch/sinks"
 	"microbatch/sinks/sinktest"
 )
 
@@ -84,7 +86,14 @@ func TestLedgerAppliesAnEventOnce(t *testing.T) {
 		"CREATE TRIGGER apply BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION apply()")
 	put(t, s, rows, 0, "{\"event\":\"a\",\"n\":2}\n{\"event\":\"a\",\"n\":1}\n{\"event\":\"b\",\"n\":1}")
 	p.exec("DELETE FROM orders WHERE event = 'b'")
-	put(t, s, rows, 1, "{\"event\":\"b\",\"n\":7}\n{\"event\":\"c\",\"n\":1}")
+	var rejected []batch.Rejected
+	_, staged, err := stage(t, s, rows, 1, &rejected, "{\"event\":\"b\",\"n\":7}\n{\"event\":\"c\",\"n\":1}")
+	must(t, err)
+	_, err = s.Commit(t.Context(), staged)
+	must(t, err)
+	if c := staged.Staged().Changes; c == nil || *c != (sinks.Changes{Inserted: 1, Unchanged: 1}) {
+		t.Errorf("the batch has done %+v", c)
+	}
 	other := p.open(t)
 	defer other.Close()
 	must(t, other.Check(t.Context(), rows))

@@ -23,11 +23,20 @@ type pending struct {
 	stage Stage
 	rows  atomic.Int64
 	bytes atomic.Int64
+
+	changes *sinks.Changes // after the commit, if the server tells
 }
 
 // Staged counts the rows that were taken; of several with one key each counts.
 func (p *pending) Staged() sinks.Staged {
-	return sinks.Staged{Rows: p.rows.Load(), Bytes: p.bytes.Load()}
+	return sinks.Staged{Rows: p.rows.Load(), Changes: p.changes, Bytes: p.bytes.Load()}
+}
+
+// applied notes how many rows were written. Of an upsert the server does not tell which of them were there before.
+func (p *pending) applied(written int64) {
+	if p.work.Mode == Ledger {
+		p.changes = &sinks.Changes{Inserted: written, Unchanged: p.rows.Load() - written}
+	}
 }
 
 // Prepare copies the batch's rows into the stage.

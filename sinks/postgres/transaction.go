@@ -45,16 +45,16 @@ func (t *transaction) Lock(ctx context.Context, k Key, create bool) (p Position,
 }
 
 // Apply does what the staged rows say.
-func (t *transaction) Apply(ctx context.Context, st Stage, w *Work, k Key, batch ident.BatchID) error {
+func (t *transaction) Apply(ctx context.Context, st Stage, w *Work, k Key, batch ident.BatchID) (written int64, err error) {
 	if err := t.standing(st); err != nil {
-		return err
+		return 0, err
 	}
 	if w.Mode == SQL {
-		return t.run(ctx, w, k, batch)
+		return 0, t.run(ctx, w, k, batch)
 	}
 	sql, args := w.applySQL(t.target, k, batch)
-	_, err := t.conn.Exec(ctx, sql, args...)
-	return t.explain(err, "apply the rows")
+	tag, err := t.conn.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), t.explain(err, "apply the rows")
 }
 
 // Write writes the position.

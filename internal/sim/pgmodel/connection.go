@@ -207,9 +207,9 @@ func (t *clientTransaction) Lock(ctx context.Context, k postgres.Key, create boo
 	}
 }
 
-// Apply notes what the rows will be.
-func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *postgres.Work, _ postgres.Key, _ ident.BatchID) error {
-	return t.ask(ctx, "apply", "", func() error {
+// Apply notes what the rows will be. It does not count them.
+func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *postgres.Work, _ postgres.Key, _ ident.BatchID) (written int64, err error) {
+	err = t.ask(ctx, "apply", "", func() error {
 		x := t.transaction.session
 		if x.number != st {
 			return gone("the stage is gone")
@@ -217,6 +217,7 @@ func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *pos
 		t.transaction.stage = x.stage
 		return nil
 	})
+	return 0, err
 }
 
 // Write notes what the position will be.
