@@ -22,7 +22,7 @@ import (
 func sinkWorkloads() []workload {
 	const group = "Other sinks"
 	return []workload{
-		{Section: report.Section{Name: "Kafka to Kafka", Group: group, About: "JSON of 200 bytes from one topic to another (4 partitions each), one transaction a batch; against a program that produces the same values from memory in transactions of the same size. The broker shares the processors with both. To PostgreSQL on the same machine: the NDJSON file, against a COPY of the same rows from memory in text form.", Rows: []report.Row{
+		{Section: report.Section{Name: "Kafka to Kafka", Group: group, About: "JSON of 200 bytes from one topic to another (4 partitions each), one transaction a batch; against a program that produces the same values from memory in transactions of the same size. Both wait for all replicas and use snappy, the default of the client library and of the sink; a record batch has up to 1 MB before it is compressed on either side. The broker shares the processors with both. To PostgreSQL on the same machine: the NDJSON file, against a COPY of the same rows from memory in text form.", Rows: []report.Row{
 			{Name: "Kafka to Kafka, against the bare transactional producer", Unit: "rows/s", Ratio: report.OursByPeer, Required: report.AtLeast(0.6)},
 			{Name: "Kafka to Kafka, peak memory", Unit: "MB", Required: report.AtMost(500)},
 		}}, measure: measureKafkaToKafka},
