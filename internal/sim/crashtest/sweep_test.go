@@ -180,8 +180,10 @@ func (w *sweep) again(level int, d death) bool {
 // crosses: in these every point of the recovery is tried after every operation of the first run that has an effect; in others the same point again.
 func (w *sweep) crosses() bool {
 	switch w.s.name {
-	case "first batch", "ordinary batch":
-		return !strings.HasSuffix(w.kind.name, "-delta")
+	case "first batch":
+		return w.kind.common() && w.kind.name != "files" // whose changes are too many to do it twice
+	case "ordinary batch":
+		return w.kind.common()
 	case "rejected rows":
 		return w.kind.name == "s3"
 	case "state":
