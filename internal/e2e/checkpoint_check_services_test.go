@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -127,6 +128,20 @@ func TestCheckOfAKafkaMarker(t *testing.T) {
 	checkSink(t, w, "with another digest", "")
 	set(was.At, was.Metadata)
 	checkSink(t, w, "", "the sink holds exactly")
+	r.feed(2000)
+	query := r.start()
+	for range 10 { // beside the running query, which is in the middle of a transaction most of the time
+		if !query.batch(time.Minute) {
+			t.Fatal(query.stderr.String())
+		}
+		checkSink(t, w, "", "the sink holds exactly")
+	}
+	query.kill()
+	r.finish()
+	if marker, err = r.admin.FetchOffsets(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	was, _ = marker.Lookup(r.out, 0)
 	set(was.At-1, was.Metadata)
 	if e := endOf(t, w.command("checkpoint", "check", w.file)); e.code != 3 || !strings.Contains(e.out, "MB5109") {
 		t.Errorf("offset and metadata do not fit: exit code %d: %s", e.code, e.out)
