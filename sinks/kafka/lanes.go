@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type lane struct {
 	first    *block    // of blocks, which is under way, or in line for it; nil: none is
 	sequence int32     // of the first block
 	sent     time.Time // when the first block was sent first; zero: it was not
+	refused  error     // what was said of it last; nil: nothing
 	added    bool      // it is part of the transaction
 }
 
@@ -198,8 +200,11 @@ func (p *producing) send(leader int32, lanes []*lane) {
 		case !repeatable(why):
 			p.fail(fmt.Errorf("%s: %w", l.to, why))
 		case time.Since(l.sent) >= p.patience:
-			p.fail(fmt.Errorf("%s: not acknowledged within %s: %w", l.to, p.patience, why))
+			p.fail(fmt.Errorf("%s: not acknowledged within %s: %w", l.to, p.patience, cmp.Or(l.refused, why)))
 		default:
+			if !errors.Is(why, context.DeadlineExceeded) {
+				l.refused = why
+			}
 			again = append(again, l)
 		}
 	}
@@ -214,7 +219,7 @@ func (p *producing) acknowledged(l *lane) {
 	l.sequence = sequenceAfter(l.sequence, l.first.count)
 	p.held -= len(l.first.bytes)
 	l.blocks[0] = nil // for the garbage collector
-	l.blocks, l.first, l.sent = l.blocks[1:], nil, time.Time{}
+	l.blocks, l.first, l.sent, l.refused = l.blocks[1:], nil, time.Time{}, nil
 	p.release(l)
 	p.change()
 }
@@ -248,7 +253,7 @@ func (p *producing) resend(lanes []*lane) {
 // repeatable reports whether a block may be sent again with its number. An answer that did not come is one: what was written is found to be a duplicate.
 func repeatable(err error) bool {
 	if answer, ok := errors.AsType[*kerr.Error](err); ok {
-		return answer.Retriable
+		return answer.Retriable || answer == kerr.ConcurrentTransactions // (KIP-890) the coordinator is still at the transaction before
 	}
 	return !errors.Is(err, context.Canceled)
 }

@@ -164,11 +164,14 @@ func broken(k *kit, disturb func() (stop func())) {
 	k.exactly(once, func(int) bool { return true }, each)
 }
 
-// answer has all requests with records answered with an error, unwritten, from the next one on. It tells of each.
-func (k *kit) answer(why *kerr.Error) (answered chan struct{}) {
+// answer has so many requests with records answered with an error, unwritten, from the next one on; 0: all. It tells of each.
+func (k *kit) answer(why *kerr.Error, times int) (answered chan struct{}) {
 	answered = make(chan struct{}, 1000)
 	k.cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.cluster.KeepControl()
+		if times--; times == 0 {
+			k.cluster.DropControl()
+		}
 		in := req.(*kmsg.ProduceRequest)
 		resp := in.ResponseKind().(*kmsg.ProduceResponse)
 		for _, t := range in.Topics {
@@ -187,12 +190,27 @@ func (k *kit) answer(why *kerr.Error) (answered chan struct{}) {
 	return answered
 }
 
+func TestWhatPassesIsSentAgain(t *testing.T) {
+	k := fake(t)
+	topic := k.topic(2)
+	p := k.producer(&wire{}, "id")
+	passing := []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.RequestTimedOut, kerr.UnknownTopicOrPartition, kerr.ConcurrentTransactions}
+	for n, why := range passing {
+		answered := k.answer(why, 2)
+		k.transaction(p, true, numbered(topic, true, 20*n, 20*n+20))
+		if len(answered) != 2 {
+			t.Errorf("%v: answered %d times", why, len(answered))
+		}
+	}
+	k.exactly(topic, func(int) bool { return true }, 20*len(passing))
+}
+
 func TestAnErrorOfARecordEndsTheProducer(t *testing.T) {
 	for _, why := range []*kerr.Error{kerr.InvalidProducerEpoch, kerr.OutOfOrderSequenceNumber, kerr.TopicAuthorizationFailed, kerr.InvalidTxnState} {
 		k := fake(t)
 		topic := k.topic(2)
 		p := k.producer(&wire{}, "id")
-		k.answer(why)
+		k.answer(why, 0)
 		err := errors.Join(p.Begin(), p.Produce(t.Context(), numbered(topic, true, 0, 100)))
 		if err == nil {
 			err = p.Flush(t.Context())
@@ -248,7 +266,7 @@ func TestAnAbortBesideARecordInDoubtEndsTheProducer(t *testing.T) {
 	k := fake(t)
 	topic := k.topic(1)
 	p := k.producer(&wire{}, "id")
-	answered := k.answer(kerr.NotEnoughReplicasAfterAppend)
+	answered := k.answer(kerr.NotEnoughReplicasAfterAppend, 0)
 	if err := errors.Join(p.Begin(), p.Produce(t.Context(), numbered(topic, true, 0, 10))); err != nil {
 		t.Fatal(err)
 	}
