@@ -163,6 +163,9 @@ func (s *simulation) progress(a *actor, p engine.Progress) {
 	if p.InputRows != p.Decoded+p.Rejected || p.Decoded != p.Sink.Rows+p.Sink.Dropped+p.Filtered {
 		s.violate("%s: batch %d does not add up: %d read, %d decoded, %d rejected, %d filtered, %d out, %d dropped", a.Name, p.Batch, p.InputRows, p.Decoded, p.Rejected, p.Filtered, p.Sink.Rows, p.Sink.Dropped)
 	}
+	if err := s.changes(p); err != nil {
+		s.violate("%s: batch %d: %v", a.Name, p.Batch, err)
+	}
 	id := int64(p.Batch)
 	begin, beginErr := s.endOf(id - 1)
 	end, err := s.endOf(id)
@@ -173,4 +176,34 @@ func (s *simulation) progress(a *actor, p engine.Progress) {
 	if err != nil || p.InputRows != e.read || p.Rejected != int64(len(e.rejected)) || p.Filtered != e.filtered {
 		s.violate("%s: batch %d: %d read, %d rejected, %d filtered, instead of %d, %d, %d: %v", a.Name, id, p.InputRows, p.Rejected, p.Filtered, e.read, len(e.rejected), e.filtered, err)
 	}
+}
+
+// changes compares what a report says of the rows that the output had with the model, where nobody else has changed them.
+func (s *simulation) changes(p engine.Progress) error {
+	c := p.Sink.Changes
+	if c == nil {
+		return nil
+	}
+	if c.Sum() != p.Sink.Rows {
+		return fmt.Errorf("%d rows out, of which %+v", p.Sink.Rows, *c)
+	}
+	if !s.keyed() || s.AtMostOnce || s.tables() && s.littered {
+		return nil
+	}
+	var sizes []int
+	for _, id := range []int64{int64(p.Batch) - 1, int64(p.Batch)} {
+		end, err := s.endOf(id)
+		if err != nil {
+			return err
+		}
+		left, err := s.left(end)
+		if err != nil {
+			return err
+		}
+		sizes = append(sizes, len(left))
+	}
+	if grown := int64(sizes[1] - sizes[0]); c.Inserted != grown || c.Deleted != 0 {
+		return fmt.Errorf("%+v, and the output has grown by %d", *c, grown)
+	}
+	return nil
 }

@@ -101,7 +101,11 @@ func (s *simulation) left(end []int64) (state, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := s.expect(s.in, begin, s.ends[id])
+		end, err := s.endOf(id)
+		if err != nil {
+			return nil, err
+		}
+		e, err := s.expect(s.in, begin, end)
 		if err != nil {
 			return nil, err
 		}

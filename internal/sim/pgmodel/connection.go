@@ -207,7 +207,7 @@ func (t *clientTransaction) Lock(ctx context.Context, k postgres.Key, create boo
 	}
 }
 
-// Apply notes what the rows will be. It does not count them.
+// Apply notes what the rows will be.
 func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *postgres.Work, _ postgres.Key, _ ident.BatchID) (written int64, err error) {
 	err = t.ask(ctx, "apply", "", func() error {
 		x := t.transaction.session
@@ -215,9 +215,10 @@ func (t *clientTransaction) Apply(ctx context.Context, st postgres.Stage, _ *pos
 			return gone("the stage is gone")
 		}
 		t.transaction.stage = x.stage
+		written = t.c.server.puts(x.stage)
 		return nil
 	})
-	return 0, err
+	return written, err
 }
 
 // Write notes what the position will be.

@@ -173,6 +173,19 @@ func (st *stage) deletes(values []value) bool {
 	return false
 }
 
+// puts is how many rows apply would put into the target.
+func (s *Server) puts(st *stage) (n int64) {
+	if st.work.Mode == postgres.Append {
+		return int64(len(st.rows))
+	}
+	for _, group := range st.byKey() {
+		if st.work.Mode == postgres.Upsert && !st.deletes(group[0]) || st.work.Mode == postgres.Ledger && !s.applied[st.key(group[0])] {
+			n++
+		}
+	}
+	return n
+}
+
 // apply does to the target what the staged rows say.
 func (s *Server) apply(st *stage) {
 	if st.work.Mode == postgres.Append {
