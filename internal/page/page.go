@@ -18,9 +18,22 @@ func Section(file, name, text string, write bool) error {
 		return err
 	}
 	if !write {
-		return fmt.Errorf("%s: section %q is not current", file, name)
+		return fmt.Errorf("%s: section %q is not current: %s", file, name, difference(old, text))
 	}
 	return os.WriteFile(file, []byte(before+text+after), 0o644)
+}
+
+// difference is the first line in which two texts differ.
+func difference(have, want string) string {
+	for have != want {
+		var h, w string
+		h, have, _ = strings.Cut(have, "\n")
+		w, want, _ = strings.Cut(want, "\n")
+		if h != w {
+			return fmt.Sprintf("it says %q, not %q", h, w)
+		}
+	}
+	return ""
 }
 
 // find cuts a page at the markers of a section.

@@ -18,6 +18,11 @@ func (p point) sweeps() bool {
 	return strings.HasSuffix(p.name, "delete data file (sweep)") || p.name == "delete what older epochs have staged"
 }
 
+// besideWork: it is a look that runs beside the work, so that nobody knows how far that is.
+func (p point) besideWork() bool {
+	return p.phase == "prepare" && strings.HasPrefix(strings.TrimPrefix(p.name, "rejected: "), "read the ")
+}
+
 // faultPoint is the place of operations that are fault points.
 const faultPoint = "point"
 
