@@ -238,6 +238,9 @@ func deriveFaults(r *rand.Rand, o options) []fault {
 			out = append(out, fault{After: f.After, Phase: pick(r, inPlan, inRead, inCommit), Kind: pick(r, die, stop, twin)})
 		case inUpkeep:
 			f.Skip = r.IntN(12)
+			if slices.Contains([]kind{lose, late, inside, torn, fsync, full}, f.Kind) { // of operations that change something there are few
+				f.Skip = r.IntN(3)
+			}
 			if r.IntN(3) == 0 {
 				out = append(out, fault{After: f.After, Phase: inPlan, Kind: foreign, Arg: r.IntN(writings)})
 			} else {
