@@ -82,8 +82,6 @@ var known = []struct{ phase, name, id string }{
 	{"read", "at read.chunk", "C05"},
 	{"transform", "transform a chunk", "C06"},
 	{"transform", "at transform.chunk", "C06"},
-	{"prepare", "read the checkpoint", "C05"},
-	{"prepare", "read the table", "C05"},
 	{"prepare", "make or empty the stage", "C05"},
 	{"prepare", "copy rows to the stage", "C08"},
 	{"prepare", "look for rows of one key", "C08"},

@@ -18,7 +18,7 @@ func (p point) sweeps() bool {
 	return strings.HasSuffix(p.name, "delete data file (sweep)") || p.name == "delete what older epochs have staged"
 }
 
-// besideWork: it is a look that runs beside the work, so that nobody knows how far that is.
+// besideWork: it is a look that runs beside the work. What is found after a death there depends on how far the work is, which is the scheduler's choice.
 func (p point) besideWork() bool {
 	return p.phase == "prepare" && strings.HasPrefix(strings.TrimPrefix(p.name, "rejected: "), "read the ")
 }

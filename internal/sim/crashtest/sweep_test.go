@@ -164,8 +164,8 @@ func (w *sweep) recover(level int, l *life, past []death, dead *reaper) {
 	}
 	w.m.add(result{
 		Lost: len(lost), Level: level, Kind: w.kind.name, Scenario: w.s.name, Phase: d.point.phase, Point: d.point.name, Fate: d.fate, Found: found,
-		Swept: !d.point.besideWork() && slices.ContainsFunc(r.steps, func(s step) bool { return s.point.sweeps() }),
-		Share: level == 0 && inShare(w.s, w.kind, d),
+		Swept: slices.ContainsFunc(r.steps, func(s step) bool { return s.point.sweeps() }),
+		Share: level == 0 && inShare(w.s, w.kind, d) && !d.point.besideWork(),
 	})
 }
 
