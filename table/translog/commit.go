@@ -2,7 +2,9 @@ package translog
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,9 +87,18 @@ func (c Change) readsItsRemoves() Change {
 
 // entry is a change in the form in which it is put. The bytes are the same at every version, so that a put that was lost on the way stays the same put.
 type entry struct {
-	txnID   string
+	txnID   string // "" if another program has put it without
 	actions []action.Action
 	data    []byte
+}
+
+// tip is by what an entry is known again: its txnId, or the digest of its bytes if it has none.
+func (e entry) tip() string {
+	if e.txnID != "" {
+		return e.txnID
+	}
+	sum := sha256.Sum256(e.data)
+	return hex.EncodeToString(sum[:])
 }
 
 func (l *Log) encode(s *State, c Change) (entry, error) {
@@ -152,7 +163,7 @@ func (p *put) landed(ctx context.Context, s *State, before moment) (*State, bool
 			return nil, false, err
 		}
 	}
-	next := s.apply(v, p.entry.actions, int64(len(p.entry.data)))
+	next := s.apply(v, p.entry)
 	next.durable, next.ended = true, before
 	if fresh {
 		next.before = &State{Version: s.Version, tip: s.tip, Metadata: s.Metadata}
@@ -171,25 +182,25 @@ func (p *put) rebase(ctx context.Context, s *State) (*State, bool, error) {
 	}
 	for {
 		v := s.Version + 1
-		actions, size, err := p.log.Read(ctx, v)
+		e, err := p.log.entry(ctx, v)
 		if errors.Is(err, fs.ErrNotExist) {
 			return s, false, nil
 		}
 		if err != nil {
 			return s, false, err
 		}
-		next := s.apply(v, actions, size)
+		next := s.apply(v, e)
 		if err := p.log.Durable(ctx, next); err != nil { // ours, too: the answer to its put was lost, so it may be there and not durable
 			return s, false, err
 		}
-		if info := commitInfo(actions); info != nil && info.TxnID == p.entry.txnID && !bugs.Is(bugs.OwnIsForeign) {
+		if e.txnID == p.entry.txnID && !bugs.Is(bugs.OwnIsForeign) {
 			next, _, err := p.landed(ctx, s, moment{})
 			return next, true, err
 		}
 		if err := p.change.Admit(next); err != nil && !bugs.Is(bugs.TxnCheckedOnce) {
 			return next, false, err
 		}
-		if err := p.disturbed(s, next, actions); err != nil {
+		if err := p.disturbed(s, next, e.actions); err != nil {
 			return next, false, err
 		}
 		s = next

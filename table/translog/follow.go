@@ -51,17 +51,14 @@ func (s *State) continues(from *State) bool {
 func (l *Log) followOn(ctx context.Context, from, to *State, k Keeper) error {
 	tip := from.tip
 	for v := from.Version + 1; v <= to.Version; v++ {
-		actions, _, err := l.Read(ctx, v)
+		e, err := l.entry(ctx, v)
 		if err != nil {
 			return err
 		}
-		tip = ""
-		if info := commitInfo(actions); info != nil {
-			tip = info.TxnID
-		}
-		for i := range actions {
-			if _, ok := fileOf(&actions[i]); ok {
-				k.Take(&actions[i])
+		tip = e.tip()
+		for i := range e.actions {
+			if _, ok := fileOf(&e.actions[i]); ok {
+				k.Take(&e.actions[i])
 			}
 		}
 	}

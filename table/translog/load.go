@@ -27,14 +27,14 @@ func (l *Log) Load(ctx context.Context, at int64) (*State, error) {
 // Advance is the newest state, given an earlier one: it reads the versions after it until there is none.
 func (l *Log) Advance(ctx context.Context, s *State) (*State, error) {
 	for {
-		actions, size, err := l.Read(ctx, s.Version+1)
+		e, err := l.entry(ctx, s.Version+1)
 		if errors.Is(err, fs.ErrNotExist) {
 			return s, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		s = s.apply(s.Version+1, actions, size)
+		s = s.apply(s.Version+1, e)
 	}
 }
 
@@ -154,16 +154,16 @@ func (l *Log) replayFrom(ctx context.Context, base *checkpoint, found *listing, 
 		if found.commits[v].Key == "" {
 			return nil, errcode.TableLog.New(l.store.URL()+"/"+l.format.CommitKey(v), "the entry is missing, but later ones exist")
 		}
-		actions, size, err := l.Read(ctx, v)
+		e, err := l.entry(ctx, v)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, l.damaged(l.format.CommitKey(v), err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		s = s.apply(v, actions, size)
-		for i := range actions {
-			take(&actions[i])
+		s = s.apply(v, e)
+		for i := range e.actions {
+			take(&e.actions[i])
 		}
 	}
 	if s.Metadata.ID == "" || s.Protocol.MinReader == 0 {

@@ -40,19 +40,29 @@ func (l *Log) Now() time.Time { return l.now() }
 
 // Read reads the commit of a version, and its size in bytes. fs.ErrNotExist: there is none.
 func (l *Log) Read(ctx context.Context, v int64) ([]action.Action, int64, error) {
+	e, err := l.entry(ctx, v)
+	return e.actions, int64(len(e.data)), err
+}
+
+// entry is the commit of a version.
+func (l *Log) entry(ctx context.Context, v int64) (entry, error) {
 	key := l.format.CommitKey(v)
 	data, err := l.store.Get(ctx, key)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", key, err)
+		return entry{}, fmt.Errorf("read %s: %w", key, err)
 	}
 	actions, err := action.Decode(data)
 	if err == nil {
 		err = l.checkKnown(actions)
 	}
 	if err != nil {
-		return nil, 0, l.damaged(key, err)
+		return entry{}, l.damaged(key, err)
 	}
-	return actions, int64(len(data)), nil
+	e := entry{actions: actions, data: data}
+	if info := commitInfo(actions); info != nil {
+		e.txnID = info.TxnID
+	}
+	return e, nil
 }
 
 // checkKnown refuses actions that are not known in a log that only this program writes: there it is an add whose name has rotted, and its rows would be
@@ -66,7 +76,7 @@ func (l *Log) checkKnown(actions []action.Action) error {
 	return nil
 }
 
-// readTip is the txnId of the commit of a version, "" if it has none. It is at the beginning, so a long commit need not be decoded.
+// readTip is by what the commit of a version is known again (entry.tip). A txnId is at the beginning, so a long commit need not be decoded.
 func (l *Log) readTip(ctx context.Context, v int64) (string, error) {
 	key := l.format.CommitKey(v)
 	data, err := l.store.Get(ctx, key)
@@ -75,16 +85,17 @@ func (l *Log) readTip(ctx context.Context, v int64) (string, error) {
 	}
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	if a, err := action.DecodeLine(line); err == nil && a.CommitInfo != nil {
-		return a.CommitInfo.TxnID, nil
+		return entry{txnID: a.CommitInfo.TxnID, data: data}.tip(), nil
 	}
 	actions, err := action.Decode(data)
 	if err != nil {
 		return "", l.damaged(key, err)
 	}
+	e := entry{data: data}
 	if info := commitInfo(actions); info != nil {
-		return info.TxnID, nil
+		e.txnID = info.TxnID
 	}
-	return "", nil
+	return e.tip(), nil
 }
 
 func (l *Log) damaged(key string, err error) error {

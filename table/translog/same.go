@@ -34,7 +34,7 @@ func (l *Log) stands(ctx context.Context, s *State) (now *State, err error) {
 	return nil, l.sameTip(ctx, s, tip)
 }
 
-// sameTip compares the entry that stands at a state's version, by its txnId, with the one that the state was read from.
+// sameTip compares the entry that stands at a state's version, by its tip, with the one that the state was read from.
 func (l *Log) sameTip(ctx context.Context, s *State, tip string) error {
 	if s.tip == "" || s.tip == tip {
 		return nil

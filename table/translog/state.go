@@ -23,7 +23,7 @@ type State struct {
 	commits         int    // since that checkpoint
 	commitBytes     int64  // of them
 	durable         bool   // the tip is ours, or was synced
-	tip             string // txnId of the newest entry, "" if it has none
+	tip             string // by what the newest entry is known again (entry.tip), "" if it was not read: a checkpoint stands for it
 	ended           moment // when there was nothing behind the tip yet: before we put it; zero if it is not ours, or its answer was lost
 	before          *State // the state that it was put behind, if nobody has looked at that since: version, tip and metadata alone
 }
@@ -47,18 +47,15 @@ func (s *State) Txn(appID string) (version int64, ok bool) {
 	return t.Version, ok
 }
 
-// apply is the state after version's actions, whose text had a size in bytes.
-func (s *State) apply(version int64, actions []action.Action, size int64) *State {
+// apply is the state after version's entry.
+func (s *State) apply(version int64, e entry) *State {
 	n := *s
-	n.Version, n.durable, n.tip, n.ended, n.before = version, false, "", moment{}, nil
-	if info := commitInfo(actions); info != nil {
-		n.tip = info.TxnID
-	}
+	n.Version, n.durable, n.tip, n.ended, n.before = version, false, e.tip(), moment{}, nil
 	n.commits++
-	n.commitBytes += size
+	n.commitBytes += int64(len(e.data))
 	n.Txns, n.Domains = maps.Clone(s.Txns), maps.Clone(s.Domains)
-	for i := range actions {
-		n.take(&actions[i])
+	for i := range e.actions {
+		n.take(&e.actions[i])
 	}
 	return &n
 }
