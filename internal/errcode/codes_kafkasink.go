@@ -5,7 +5,7 @@ var (
 	KafkaSinkOptions = Code{ID: "MB5101", Title: "the options of the Kafka sink are wrong", Class: Config,
 		Safe: nothingBegun, Next: "Correct the options named."}
 	KafkaSinkTopic = Code{ID: "MB5102", Title: "the topic to write to does not exist", Class: Config,
-		Safe: nothingProduced, Next: "Create the topic, or correct sink.kafka.topic. Topics are never created by themselves."}
+		Safe: nothingProduced, Next: "Create the topic, or correct sink.kafka.topic or the rows whose topic_column names it. Topics are never created by themselves."}
 	KafkaSinkColumns = Code{ID: "MB5103", Title: "the rows do not have the columns that make a record", Class: Config,
 		Safe: nothingBegun, Next: "Correct the columns named under sink.kafka, or make them by a select or sql step."}
 	KafkaSinkTimeout = Code{ID: "MB5104", Title: "transaction_timeout does not fit", Class: Config,

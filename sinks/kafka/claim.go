@@ -105,9 +105,11 @@ func (s *Sink) explain(err error, doing string) error {
 		return errcode.KafkaSinkRights.Wrap(err, s.cfg.access().String(), "%s", doing)
 	case errors.Is(err, kerr.InvalidTransactionTimeout):
 		return errcode.KafkaSinkTimeout.Wrap(err, s.cfg.access().String(), "transaction_timeout is %s, more than the brokers allow (transaction.max.timeout.ms)", s.cfg.Timeout)
+	case errors.Is(err, errTooMuch):
+		return errcode.KafkaBrokerError.Wrap(err, s.cfg.access().String(), "%s", doing)
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge), errors.Is(err, kerr.InvalidRecord):
 		return errcode.KafkaSinkRecord.Wrap(err, s.cfg.access().String(), "%s", doing)
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InvalidTopicException):
 		return errcode.KafkaSinkTopic.Wrap(err, s.cfg.access().String(), "%s", doing)
 	case isFenced(err):
 		return errcode.KafkaSinkLost.Wrap(err, s.cfg.access().String(), "%s", doing)

@@ -60,7 +60,10 @@ func (p *producing) target(ctx context.Context, topic string) (*target, error) {
 		leaders, err = p.leaders(ctx, topic)
 	}
 	if err != nil && t == nil {
-		return nil, fmt.Errorf("topic %s: %w", topic, err)
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	if t == nil {
+		p.learn(ctx, topic)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,6 +185,9 @@ func (p *producing) drop() {
 	p.change()
 }
 
+// errTooMuch says that it is not the records that are too large: the topic's setting was changed, or is not known. A batch that runs again makes smaller blocks.
+var errTooMuch = errors.New("a batch of records is more than the topic's max.message.bytes, which is asked for again")
+
 // send sends the first blocks of lanes to their leader. The lanes are its own until it ends.
 func (p *producing) send(leader int32, lanes []*lane) {
 	answers, err := p.request(leader, lanes)
@@ -197,6 +203,9 @@ func (p *producing) send(leader int32, lanes []*lane) {
 		switch {
 		case why == nil || errors.Is(why, kerr.DuplicateSequenceNumber): // it was written, and the answer was lost
 			p.acknowledged(l)
+		case errors.Is(why, kerr.MessageTooLarge) && l.first.count > 1:
+			p.tooMuch(l.to.Topic, len(l.first.bytes))
+			p.fail(fmt.Errorf("%s: %w (%d records, %d bytes): %w", l.to, errTooMuch, l.first.count, len(l.first.bytes), why))
 		case !repeatable(why):
 			p.fail(fmt.Errorf("%s: %w", l.to, why))
 		case time.Since(l.sent) >= p.patience:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,9 +23,11 @@ import (
 // Whatever else goes wrong ends the producer (T4).
 type producing struct {
 	client     *kgo.Client
-	compressor kgo.Compressor           // nil: none
-	limit      func(topic string) int32 // the largest block
-	id         string                   // transactional; "" for none
+	compressor kgo.Compressor                          // nil: none
+	limit      func(topic string) int32                // the largest block
+	learn      func(ctx context.Context, topic string) // asks for the limit of a topic that was not written to yet
+	tooMuch    func(topic string, bytes int)           // told that a block was more than the topic takes
+	id         string                                  // transactional; "" for none
 	patience   time.Duration
 	producer   int64
 	epoch      int16
@@ -65,7 +68,7 @@ func (b *brokers) Producer(ctx context.Context, transactionalID string) (Produce
 		return nil, fmt.Errorf("kafka: producer: %w", err)
 	}
 	p := &producing{
-		client: client, compressor: compressor, limit: b.batchBytes, id: transactionalID, patience: b.config.RetryFor, byKey: kgo.StickyKeyPartitioner(nil).ForTopic(""),
+		client: client, compressor: compressor, limit: b.batchBytes, learn: b.learnBytes, tooMuch: b.tooMuch, id: transactionalID, patience: b.config.RetryFor, byKey: kgo.StickyKeyPartitioner(nil).ForTopic(""),
 		changed: make(chan struct{}), topics: map[string]*target{}, ready: map[int32][]*lane{}, flying: map[int32]int{},
 	}
 	p.packers.New = func() any { return &packer{} }
@@ -85,6 +88,19 @@ func (b *brokers) batchBytes(topic string) int32 {
 		return max(512, min(size.(int32), 1<<30))
 	}
 	return 1_000_012
+}
+
+// learnBytes asks for the largest batch of records that a topic takes. Without an answer, or the right to one, it stays as it was known.
+func (b *brokers) learnBytes(ctx context.Context, topic string) {
+	settings, err := b.settings(ctx, kmsg.ConfigResourceTypeTopic, topic, "max.message.bytes")
+	if n, perr := strconv.ParseInt(settings["max.message.bytes"], 10, 32); err == nil && perr == nil {
+		b.sizes.Store(topic, int32(n))
+	}
+}
+
+// tooMuch notes that a topic did not take a batch of so many bytes: if its setting cannot be learnt, half of it is tried.
+func (b *brokers) tooMuch(topic string, bytes int) {
+	b.sizes.Store(topic, min(b.batchBytes(topic), int32(bytes))/2)
 }
 
 // patience is how long the library repeats a request by itself. That of a transactional id is repeated by us, who look for a newer driver each time.

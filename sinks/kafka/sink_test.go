@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,106 @@ func TestColumnsMakeTheRecord(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// A topic that a column names may take smaller batches of records than the sink's own.
+func TestATopicOfAColumnHasItsOwnLimit(t *testing.T) {
+	k := fake(t)
+	topic, other := k.topic(1), k.topic(1)
+	k.takes(other, 2000)
+	c := k.config(topic)
+	c.TopicColumn, c.Compression = "t", "none"
+	var rows [][]any
+	for n := range 200 {
+		rows = append(rows, []any{other, n})
+	}
+	if err := k.write(c, sinktest.Query("q", 1), "t STRING, n INT", rows...); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(k.records(other, kgo.ReadCommitted())); n != len(rows) {
+		t.Errorf("%d records, want %d", n, len(rows))
+	}
+}
+
+// The topic takes less than it did: the batch fails, and passes when it runs again, also without the right to ask for the limit.
+func TestALimitThatWasLoweredIsLearnt(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		k := fake(t)
+		topic := k.topic(1)
+		c := k.config(topic)
+		c.Compression = "none"
+		s := k.sink(c)
+		defer s.Close()
+		ids := make([]int64, 200)
+		for n := range ids {
+			ids[n] = int64(n)
+		}
+		err := errors.Join(s.Check(t.Context(), sinktest.Schema()), s.Recover(t.Context(), sinktest.Query("q", 1), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Abort(t.Context(), k.prepared(s, 0)); err != nil { // the topic is known
+			t.Fatal(err)
+		}
+		k.takes(topic, 3000)
+		if !told {
+			k.cluster.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				k.cluster.KeepControl()
+				return req.ResponseKind(), nil, true
+			})
+		}
+		tries := 0
+		for ; tries < 5; tries++ {
+			var p sinks.Pending
+			if p, err = s.Prepare(t.Context(), sinktest.Batch(0, "a", memory.DefaultAllocator, ids)); err == nil {
+				_, err = s.Commit(t.Context(), p)
+				break
+			}
+			if !errcode.Has(err, errcode.KafkaBrokerError) || errcode.ClassOf(err) != errcode.Retry || !strings.Contains(err.Error(), "200 records") && tries == 0 {
+				t.Fatal(err)
+			}
+		}
+		if err != nil || tries == 0 || told && tries > 1 {
+			t.Errorf("told %v, %d failures: %v", told, tries, err)
+		}
+		if d := cmp.Diff(ids, k.ids(topic)); d != "" {
+			t.Error(d)
+		}
+		if _, err := s.Prepare(t.Context(), sinktest.Batch(1, "a", memory.DefaultAllocator, ids[:1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// takes sets the largest batch of records of a topic.
+func (k *kit) takes(topic string, bytes int) {
+	k.Helper()
+	value := strconv.Itoa(bytes)
+	if _, err := k.admin.AlterTopicConfigs(k.Context(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &value}}, topic); err != nil {
+		k.Fatal(err)
+	}
+}
+
+func TestANameThatIsNoTopicsIsSaid(t *testing.T) {
+	k := fake(t)
+	c := k.config(k.topic(1))
+	c.TopicColumn = "t"
+	k.cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.cluster.KeepControl()
+		in := req.(*kmsg.MetadataRequest)
+		if len(in.Topics) != 1 || in.Topics[0].Topic == nil || *in.Topics[0].Topic != "a b" {
+			return nil, nil, false
+		}
+		resp := in.ResponseKind().(*kmsg.MetadataResponse)
+		of := kmsg.NewMetadataResponseTopic()
+		of.Topic, of.ErrorCode = in.Topics[0].Topic, kerr.InvalidTopicException.Code
+		resp.Topics = append(resp.Topics, of)
+		return resp, nil, true
+	})
+	err := k.write(c, sinktest.Query("q", 1), "t STRING, n INT", []any{"a b", 1})
+	if !errcode.Has(err, errcode.KafkaSinkTopic) || !strings.Contains(err.Error(), `topic "a b"`) {
+		t.Error(err)
 	}
 }
 
