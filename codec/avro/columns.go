@@ -13,7 +13,7 @@ import (
 
 // Columns are the columns of messages that a schema describes, all of them nullable: a message without a value is a row of nulls.
 func (s *Schema) Columns() (*arrow.Schema, error) {
-	fields, err := fieldsOf(s.root, nil)
+	fields, err := (&deriver{}).fieldsOf(s.root, nil)
 	if err != nil {
 		return nil, errcode.AvroColumns.Wrap(err, "", "the columns of %s", s.Name())
 	}
@@ -24,15 +24,25 @@ func (s *Schema) Columns() (*arrow.Schema, error) {
 	return columns, nil
 }
 
+// maxColumns is how many columns are derived from a schema, with those that stand in others. A record may be named in many places: a schema of thirty records, each of which
+// has the one before twice, would take all memory.
+const maxColumns = 100_000
+
+// deriver makes columns of a schema.
+type deriver struct{ columns int }
+
 // fieldsOf are the fields of a record; within are the names of the records around it.
-func fieldsOf(r *avro.RecordSchema, within []string) ([]arrow.Field, error) {
+func (d *deriver) fieldsOf(r *avro.RecordSchema, within []string) ([]arrow.Field, error) {
 	if slices.Contains(within, r.FullName()) {
 		return nil, fmt.Errorf("record %s holds itself; declare the columns that are wanted", r.FullName())
 	}
 	within = append(within[:len(within):len(within)], r.FullName())
+	if d.columns += len(r.Fields()); d.columns > maxColumns {
+		return nil, fmt.Errorf("there are more than %d, with those in each other; declare the columns that are wanted", maxColumns)
+	}
 	fields := make([]arrow.Field, len(r.Fields()))
 	for i, f := range r.Fields() {
-		t, err := typeOf(f.Type(), within)
+		t, err := d.typeOf(f.Type(), within)
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.Name(), err)
 		}
@@ -42,25 +52,25 @@ func fieldsOf(r *avro.RecordSchema, within []string) ([]arrow.Field, error) {
 }
 
 // typeOf is the type of a column that takes all values of a schema.
-func typeOf(s avro.Schema, within []string) (arrow.DataType, error) {
+func (d *deriver) typeOf(s avro.Schema, within []string) (arrow.DataType, error) {
 	switch s := named(s).(type) {
 	case *avro.RecordSchema:
-		fields, err := fieldsOf(s, within)
+		fields, err := d.fieldsOf(s, within)
 		return arrow.StructOf(fields...), err
 	case *avro.ArraySchema:
-		item, err := typeOf(s.Items(), within)
+		item, err := d.typeOf(s.Items(), within)
 		if err != nil {
 			return nil, err
 		}
 		return schema.List(item, true), nil
 	case *avro.MapSchema:
-		value, err := typeOf(s.Values(), within)
+		value, err := d.typeOf(s.Values(), within)
 		if err != nil {
 			return nil, err
 		}
 		return schema.Map(arrow.BinaryTypes.String, value, true), nil
 	case *avro.UnionSchema:
-		return unionType(s, within)
+		return d.unionType(s, within)
 	default:
 		return scalarType(s)
 	}
@@ -102,13 +112,13 @@ func scalarType(s avro.Schema) (arrow.DataType, error) {
 }
 
 // unionType is the type of the one schema beside null. Of int and long it is BIGINT, of float and double DOUBLE, of others a STRUCT with a field for each, as in Spark.
-func unionType(u *avro.UnionSchema, within []string) (arrow.DataType, error) {
+func (d *deriver) unionType(u *avro.UnionSchema, within []string) (arrow.DataType, error) {
 	others := branches(u)
 	switch {
 	case len(others) == 0:
 		return arrow.BinaryTypes.String, nil
 	case len(others) == 1:
-		return typeOf(others[0], within)
+		return d.typeOf(others[0], within)
 	case all(others, avro.Int, avro.Long):
 		return arrow.PrimitiveTypes.Int64, nil
 	case all(others, avro.Float, avro.Double):
@@ -116,7 +126,7 @@ func unionType(u *avro.UnionSchema, within []string) (arrow.DataType, error) {
 	}
 	fields := make([]arrow.Field, len(others))
 	for i, s := range others {
-		t, err := typeOf(s, within)
+		t, err := d.typeOf(s, within)
 		if err != nil {
 			return nil, err
 		}

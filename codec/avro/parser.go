@@ -20,6 +20,7 @@ const (
 	maxDepth = 1000     // records in records, where a record that holds itself is passed over
 	maxEmpty = 1024     // elements beyond the bytes: those of arrays of null, which take none
 	maxAdded = 1 << 30  // bytes that the symbols of enums become
+	maxVoid  = 1 << 20  // records that take no bytes and are passed over: a schema may name so many that no message comes to an end
 )
 
 // parser reads messages into columns.
@@ -28,13 +29,14 @@ type parser struct {
 	elements int   // that may still come
 	added    int64 // bytes of symbols
 	depth    int
+	void     int // records without bytes that were passed over
 	reject   codec.Reject
 	keys     map[string]struct{}
 }
 
 // row reads one message by the program and returns where its body ends, -1 if it is refused.
 func (p *parser) row(root *node, msg []byte, from int) int {
-	p.msg, p.elements, p.added, p.depth = msg, len(msg)+maxEmpty, 0, 0
+	p.msg, p.elements, p.added, p.depth, p.void = msg, len(msg)+maxEmpty, 0, 0, 0
 	return p.record(root, from)
 }
 

@@ -32,12 +32,18 @@ func (p *parser) skip(n *node, i int) int {
 		if p.depth++; p.depth > maxDepth {
 			return p.refuse(errcode.RowLimit, n, "records stand in each other deeper than 1000")
 		}
+		begin := i
 		for _, kid := range n.kids {
 			if i = p.skip(kid, i); i < 0 {
 				return i
 			}
 		}
 		p.depth--
+		if i == begin {
+			if p.void++; p.void > maxVoid {
+				return p.refuse(errcode.RowLimit, n, "there are more than a million records that take no bytes")
+			}
+		}
 		return i
 	default: // opSkipArray, opSkipMap
 		return p.skipList(n, i)
