@@ -8,10 +8,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"microbatch/checker"
 	"microbatch/internal/duck"
 	"microbatch/internal/errcode"
+	"microbatch/internal/retry"
 )
 
 // DuckDB is a database file in which a query runs statements.
@@ -20,8 +22,19 @@ type DuckDB struct {
 	Path string
 }
 
-// Position is the newest batch of the query in microbatch_ledger. The file is opened to be read, which a process that writes to it does not let happen.
-func (d DuckDB) Position(ctx context.Context, query string) (checker.Position, error) {
+// Position is the newest batch of the query in microbatch_ledger. The file is opened to be read, which a process that writes to it does not let happen: a running query has it
+// open while a batch is applied, and is waited for.
+func (d DuckDB) Position(ctx context.Context, query string) (at checker.Position, err error) {
+	locked := func(err error) bool { return errcode.Has(err, errcode.DuckDBLocked) }
+	err = retry.Do(ctx, retry.Policy{First: 20 * time.Millisecond, Max: 200 * time.Millisecond, Budget: 5 * time.Second}, locked, func(ctx context.Context) (err error) {
+		at, err = d.newest(ctx, query)
+		return err
+	})
+	return at, err
+}
+
+// newest is the position, if nobody else has the file open.
+func (d DuckDB) newest(ctx context.Context, query string) (checker.Position, error) {
 	if _, err := os.Stat(d.Path); errors.Is(err, fs.ErrNotExist) {
 		return nowhere, nil
 	}
@@ -39,7 +52,10 @@ func (d DuckDB) Position(ctx context.Context, query string) (checker.Position, e
 		if strings.Contains(err.Error(), "lock on file") {
 			return nowhere, errcode.DuckDBLocked.Wrap(err, d.Path, "")
 		}
-		return nowhere, err
+		if ctx.Err() != nil {
+			return nowhere, err
+		}
+		return nowhere, errcode.DuckDBFailed.Wrap(err, d.Path, "open")
 	}
 	there, err := conn.Text(ctx, "SELECT count(*)::VARCHAR FROM duckdb_tables() WHERE database_name = 'held' AND table_name = 'microbatch_ledger'")
 	if err != nil || there == "0" {

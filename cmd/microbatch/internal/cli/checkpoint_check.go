@@ -32,7 +32,7 @@ The sink is asked by readers that share no code with the engine and its sinks:
   foreachbatch  with duckdb: the ledger in the database
   http, console, foreachbatch with command: they keep no batches; the checkpoint alone is checked
 
-Of sinks that are no tables the rows are not read. Nothing is written or locked; a query may run meanwhile. Exit code 3 if something is wrong.`,
+Of sinks that are no tables the rows are not read. Nothing is written; a query may run meanwhile. Nothing is locked but a DuckDB file, for the moment that it is read. Exit code 3 if something is wrong.`,
 		Example: "  microbatch checkpoint check orders.yaml\n  microbatch checkpoint check orders.yaml --limit 0\n  microbatch checkpoint check orders.yaml --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
