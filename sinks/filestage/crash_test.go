@@ -123,6 +123,33 @@ func TestTwoClaimsAtOnce(t *testing.T) {
 	}
 }
 
+// A driver that is overtaken in the middle of its start, with a batch to enter into the ledger, hears of it, and not of a folder that is missing.
+func TestADriverThatIsOvertakenWhileItStarts(t *testing.T) {
+	for _, point := range []string{"filestage.claimed", "filestage.ground-taken"} {
+		dir := t.TempDir()
+		h := harness(t, dir)
+		sinktest.Start(t, h, sinktest.Query("q", 1), nil).Commit(sinks.Committed, 0, "a", []int64{1})
+		old := h.Open(t)
+		must(t, old.Check(t.Context(), sinktest.Schema()))
+		overtaken := false
+		remove := failpoint.Set(point, func(int) error {
+			if !overtaken {
+				overtaken = true
+				sinktest.Start(t, h, sinktest.Query("q", 3), nil).Commit(sinks.Committed, 1, "a", []int64{2})
+			}
+			return nil
+		})
+		err := old.Recover(t.Context(), sinktest.Query("q", 2), nil)
+		remove()
+		if !errcode.Has(err, errcode.DriverFenced) {
+			t.Errorf("%s: %v", point, err)
+		}
+		if got := ids(t, dir); !slices.Equal(got, []int64{1, 2}) {
+			t.Errorf("%s: %v", point, got)
+		}
+	}
+}
+
 // TestAZombieMeetsNoHalfDeletedFolder: a driver that is about to rename, while its successor deletes what it staged, makes nothing visible.
 func TestAZombieMeetsNoHalfDeletedFolder(t *testing.T) {
 	dir := t.TempDir()

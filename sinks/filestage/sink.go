@@ -127,6 +127,21 @@ func (s *Sink) others(q sinks.QueryInfo) (out []ident.QueryID, err error) {
 
 // Recover makes the folder if it is missing, takes the ground from older epochs, and enters into the ledger what a crash has left out.
 func (s *Sink) Recover(_ context.Context, q sinks.QueryInfo, _ *sinks.Intent) error {
+	return s.orFenced(q, s.recover(q))
+}
+
+// orFenced is the error of a driver, unless a newer one has taken its ground meanwhile: then that is what it hears, whatever it stumbled over.
+func (s *Sink) orFenced(q sinks.QueryInfo, err error) error {
+	if err == nil {
+		return nil
+	}
+	if fenced := s.disk.fencedBy(layoutOf(q.ID, q.Shard), q.Epoch); errcode.Has(fenced, errcode.DriverFenced) {
+		return fenced
+	}
+	return err
+}
+
+func (s *Sink) recover(q sinks.QueryInfo) error {
 	if err := s.claim(q); err != nil {
 		return err
 	}
@@ -146,7 +161,7 @@ func (s *Sink) Recover(_ context.Context, q sinks.QueryInfo, _ *sinks.Intent) er
 }
 
 // Fence claims the folder for an epoch without a batch. Where there is no folder there is nothing to fence.
-func (s *Sink) Fence(_ context.Context, q sinks.QueryInfo) error { return s.claim(q) }
+func (s *Sink) Fence(_ context.Context, q sinks.QueryInfo) error { return s.orFenced(q, s.claim(q)) }
 
 // Guarantee is exactly once.
 func (s *Sink) Guarantee() guarantee.Link {

@@ -254,6 +254,29 @@ func TestALeaderThatMovesWhileItIsAskedForTheEndOfAnEpochIsFollowedAtOnce(t *tes
 	})
 }
 
+// A leader whose reign began before anything was written, after the metadata were asked for and before the end was: what is read is of his reign alone.
+func TestALeaderThatMovesBetweenTheMetadataAndTheEndIsFollowed(t *testing.T) {
+	bubble(t, kafkamodel.Config{Brokers: 3}, func(k *kit) {
+		k.Create("orders", 1)
+		begun, moved := false, false
+		k.hook = func(_ context.Context, _ int, req kmsg.Request, serve func() (kmsg.Response, error)) (kmsg.Response, error) {
+			resp, err := serve()
+			if begun && !moved && req.Key() == int16(kmsg.Metadata) {
+				moved = true
+				k.MoveLeader("orders", 0, 2)
+				k.produce(0, 0, 100)
+			}
+			return resp, err
+		}
+		s := k.open(k.config())
+		begun = true
+		p := k.plan(s, "", 0)
+		if d := cmp.Diff(kafka.Numbers(0, 100), k.read(s, "", p)); d != "" || !moved {
+			k.Error(d)
+		}
+	})
+}
+
 func TestATopicMadeAgainIsNoticedWheneverItHappens(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		bubble(t, kafkamodel.Config{}, func(k *kit) {

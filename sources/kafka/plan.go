@@ -62,7 +62,7 @@ func (s *Source) survey(ctx context.Context, start position) (survey, error) {
 		if err == nil {
 			err = v.plausible(start)
 		}
-		doubtful := errcode.Has(err, errcode.KafkaPartitionVanished) || errcode.Has(err, errcode.KafkaTruncated)
+		doubtful := errcode.Has(err, errcode.KafkaPartitionVanished) || errcode.Has(err, errcode.KafkaTruncated) || err == nil && v.outdated()
 		if !doubtful || try == doubtfulTries {
 			return v, err
 		}
@@ -99,6 +99,17 @@ func (s *Source) look(ctx context.Context) (v survey, err error) {
 		}
 	}
 	return v, err
+}
+
+// outdated reports whether a partition has another leader since the metadata were made: what is planned is of his reign, and would be taken for records of the one before,
+// whose log ended earlier.
+func (v survey) outdated() bool {
+	for name, end := range v.ends.all {
+		if l, _ := v.leaders.get(name.topic, name.partition); end.epoch > l.epoch {
+			return true
+		}
+	}
+	return false
 }
 
 // plausible reports known partitions that are missing and ends that went back.
