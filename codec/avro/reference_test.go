@@ -182,7 +182,9 @@ func TestSchemasOfOthersAgainstTheLibrary(t *testing.T) {
 	}
 	d := decoderOf(t, plain(t, s), columns)
 	rng := rand.New(rand.NewSource(1))
-	in := func() map[string]any { return map[string]any{"a": rng.NormFloat64(), "tm": time.Duration(rng.Intn(86400000)) * time.Millisecond} }
+	in := func() map[string]any {
+		return map[string]any{"a": rng.NormFloat64(), "tm": time.Duration(rng.Intn(86400000)) * time.Millisecond}
+	}
 	maybe := func(v any) any {
 		if rng.Intn(3) == 0 {
 			return nil
