@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"microbatch/internal/bugs"
@@ -21,7 +22,7 @@ const conflictDeadline = 10 * time.Minute
 //	retryable: plan, prepare       the same phase again, with backoff
 //	retryable: intend and later    as uncertain: what is durable is read, not guessed
 //	                               (a batch that was recorded before its commit is then found in the sink, or is lost)
-//	everything else                stop; the next process verifies
+//	everything else                stop; the next process verifies. If a newer epoch was claimed, that is why (overtaken)
 func (d *driver) failed(ctx context.Context, err error) error {
 	class := errcode.ClassOf(err)
 	switch {
@@ -30,7 +31,7 @@ func (d *driver) failed(ctx context.Context, err error) error {
 	case errors.Is(err, errRecover), class == errcode.Uncertain:
 		return d.recoverInProcess(ctx, err)
 	case class != errcode.Retry:
-		return err
+		return d.overtaken(ctx, err)
 	case d.phase == Plan:
 		return d.backoff(ctx, err)
 	case d.phase == Prepare, d.phase == Commit && !d.current.committing:
@@ -40,6 +41,18 @@ func (d *driver) failed(ctx context.Context, err error) error {
 	default:
 		return d.recoverInProcess(ctx, err)
 	}
+}
+
+// overtaken is the error of a driver that has not tried to commit, unless a newer one has claimed its epoch: whatever it has stumbled over then, as an entry that the newer
+// one has purged, is what happens to those who were overtaken.
+func (d *driver) overtaken(ctx context.Context, err error) error {
+	if errcode.ClassOf(err) == errcode.Fenced || d.current != nil && d.current.committing {
+		return err
+	}
+	if newer := d.checkNewest(ctx); errcode.Has(newer, errcode.DriverFenced) {
+		return fmt.Errorf("%w; it was found by: %w", newer, err)
+	}
+	return err
 }
 
 // again aborts the attempt and has it staged anew.

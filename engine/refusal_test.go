@@ -3,7 +3,9 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"os"
@@ -347,4 +349,33 @@ func (s *overtaken) List(ctx context.Context, prefix, after string) iter.Seq2[ob
 		f()
 	}
 	return s.Store.List(ctx, prefix, after)
+}
+
+// purged is a source that finds nothing of its own any more, because a newer driver has come and gone.
+type purged struct {
+	sources.Source
+	come func()
+}
+
+func (p purged) Plan(context.Context, ident.Offset, sources.Limit) (sources.Planned, error) {
+	p.come()
+	return sources.Planned{}, fs.ErrNotExist
+}
+
+func TestADriverThatWasOvertakenSaysSoWhateverItStumblesOver(t *testing.T) {
+	for _, overtaken := range []bool{false, true} {
+		w := newWorld(10)
+		q, src, _ := w.query()
+		q.Sources = []sources.Source{purged{Source: src, come: func() {
+			if overtaken {
+				if err := w.checkpoint.PutIfAbsent(t.Context(), "_engine/epoch/7", []byte("v1\n{}")); err != nil {
+					t.Error(err)
+				}
+			}
+		}}}
+		err := q.Run(t.Context())
+		if errcode.Has(err, errcode.DriverFenced) != overtaken || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("overtaken %v: %v", overtaken, err)
+		}
+	}
 }
